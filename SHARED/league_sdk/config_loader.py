@@ -1,0 +1,5 @@
+"""Re-export: `ConfigLoader`."""
+
+from agent_league.config import ConfigLoader
+
+__all__ = ["ConfigLoader"]

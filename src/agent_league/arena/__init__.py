@@ -1,0 +1,1 @@
+"""Whole leagues put together: agents served in this process, or a fleet of processes."""

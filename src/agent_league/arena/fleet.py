@@ -1,0 +1,143 @@
+"""A fleet: the processes of a league, started together, watched, and ended together.
+
+Each child has a pipe to its parent. The manager's child sends the league's events through it; the end of the pipe, for
+whatever reason, ends the child. So nothing outlives the command that started it.
+"""
+
+import asyncio
+import multiprocessing
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Any, Self
+
+from agent_league.arena.hosting import run_async, serve
+from agent_league.arena.seats import Seat, Watchers
+from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
+from agent_league.model.events import Event, LeagueCompleted
+
+STOP = "stop"
+END_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What a child says when it can't go on."""
+
+    sentence: str
+    is_users: bool
+
+
+class Fleet:
+    """The processes of one league. Use it as a context; leaving it ends them all."""
+
+    def __init__(self, processes: Sequence[Sequence[Seat]]) -> None:
+        self._context = _context()
+        self._plans = processes
+        self._children: dict[Connection, multiprocessing.process.BaseProcess] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            for seats in self._plans:
+                ours, theirs = self._context.Pipe()
+                child = self._context.Process(target=_live, args=(tuple(seats), theirs), daemon=True)
+                child.start()
+                theirs.close()
+                self._children[ours] = child
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    @property
+    def pids(self) -> list[int]:
+        return [child.pid for child in self._children.values() if child.pid is not None]
+
+    def events(self, tick: float | None = None) -> Iterator[Event | None]:
+        """What happens until the manager is done; None whenever `tick` seconds pass without news."""
+        manager = next(iter(self._children))
+        open_pipes = list(self._children)
+        completed = False
+        while True:
+            ready = wait(open_pipes, tick)
+            if not ready:
+                yield None
+            for pipe in ready:
+                if not isinstance(pipe, Connection):
+                    continue
+                try:
+                    news = pipe.recv()
+                except EOFError:
+                    open_pipes.remove(pipe)
+                    if pipe is manager and completed:
+                        return
+                    if pipe is manager:
+                        raise LeagueFailed("the league manager's process ended unexpectedly") from None
+                    continue
+                if isinstance(news, Failed):
+                    raise UserError(news.sentence) if news.is_users else LeagueFailed(news.sentence)
+                completed |= isinstance(news, LeagueCompleted)
+                yield news
+
+    def end(self) -> None:
+        """Ends all processes: asks, then insists."""
+        for pipe in self._children:
+            with suppress(OSError):  # it has ended by itself
+                pipe.send(STOP)
+        for child in self._children.values():
+            child.join(END_SECONDS)
+            if child.is_alive():
+                child.kill()
+                child.join()
+        for pipe in self._children:
+            pipe.close()
+        self._children.clear()
+
+
+def _context() -> Any:
+    """Children are forked from a small server that has imported everything once; Windows starts each anew."""
+    if sys.platform == "win32":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
+
+
+def _live(seats: tuple[Seat, ...], pipe: Connection) -> None:
+    """The life of a child process. The parent alone decides when Ctrl-C ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        run_async(_serve(seats, pipe))
+    except AgentLeagueError as error:
+        _say(pipe, Failed(str(error), isinstance(error, UserError)))
+    except Exception as error:  # noqa: BLE001 - a process ends here
+        _say(pipe, Failed(f"{', '.join(seat.title for seat in seats)}: {error!r}", is_users=False))
+
+
+async def _serve(seats: tuple[Seat, ...], pipe: Connection) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def listen() -> None:
+        with suppress(EOFError, OSError):
+            pipe.recv()
+        with suppress(RuntimeError):  # the loop has ended by itself
+            loop.call_soon_threadsafe(stop.set)
+
+    threading.Thread(target=listen, daemon=True).start()
+    await serve(seats, stop, Watchers(league=lambda event: _say(pipe, event)))
+
+
+def _say(pipe: Connection, news: Event | Failed) -> None:
+    with suppress(OSError):  # nobody listens any more; the end of the pipe ends us
+        pipe.send(news)

@@ -1,0 +1,71 @@
+"""Serving agents in this process: each with its own port and server, all in one event loop."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from agent_league.arena.seats import NO_WATCHERS, Seat, Watchers
+from agent_league.transport.http_client import HttpCarrier
+from agent_league.transport.http_server import HttpServer, bind, make_app
+
+
+def run_async(main: Coroutine[Any, Any, None]) -> None:
+    """Runs the loop, on uvloop where there is one."""
+    factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    if sys.platform != "win32":
+        import uvloop  # noqa: PLC0415 - not there on Windows
+
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(main)
+
+
+async def serve(
+    seats: Sequence[Seat],
+    stop: asyncio.Event,
+    watchers: Watchers = NO_WATCHERS,
+    ready: Callable[[], None] | None = None,
+) -> None:
+    """Serves all seats until `stop` is set, all are done by themselves, or one fails."""
+    carrier = HttpCarrier()
+    servers: list[HttpServer] = []
+    try:
+        agents = [seat.take(carrier, watchers) for seat in seats]
+        for seat, agent in zip(seats, agents, strict=True):
+            app = make_app(agent.dispatcher.answer, agent.health)
+            servers.append(HttpServer(app, seat.host, seat.port, seat.title, _hint(seat)))
+        for server in servers:
+            await server.start()
+        if ready:
+            ready()
+        await _until_stopped([agent.run() for agent in agents], stop)
+    finally:
+        await asyncio.gather(*(server.stop() for server in servers))
+        await carrier.close()
+
+
+async def _until_stopped(runs: Sequence[Coroutine[Any, Any, None]], stop: asyncio.Event) -> None:
+    """Runs all of them; the first failure ends the others."""
+    stopping = asyncio.create_task(stop.wait())
+    running = {asyncio.create_task(run) for run in runs}
+    try:
+        while running and not stopping.done():
+            done, _ = await asyncio.wait({stopping, *running}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done & running:
+                task.result()
+            running -= done
+    finally:
+        for task in (stopping, *running):
+            task.cancel()
+        await asyncio.gather(stopping, *running, return_exceptions=True)
+
+
+def check_ports(seats: Sequence[Seat]) -> None:
+    """Raises PortInUse for the first seat whose port is taken, before anything is started."""
+    for seat in seats:
+        bind(seat.host, seat.port, seat.title, _hint(seat)).close()
+
+
+def _hint(seat: Seat) -> str:
+    return f"Stop what is using it, or choose another with {seat.port_option}."

@@ -1,0 +1,205 @@
+"""The plan of a league: which agents, on which ports, in which processes. Pure: nothing is started here."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_league.arena.seats import LOOPBACK, Seat
+from agent_league.config import ConfigLoader, LeagueConfig, SystemConfig
+from agent_league.errors import UserError
+from agent_league.league.app import ManagerSettings
+from agent_league.players.app import PlayerSettings
+from agent_league.referee.app import RefereeSettings
+
+GREEK = [
+    "Alpha",
+    "Beta",
+    "Gamma",
+    "Delta",
+    "Epsilon",
+    "Zeta",
+    "Eta",
+    "Theta",
+    "Iota",
+    "Kappa",
+    "Lambda",
+    "Mu",
+    "Nu",
+    "Xi",
+    "Omicron",
+    "Pi",
+    "Rho",
+    "Sigma",
+    "Tau",
+    "Upsilon",
+    "Phi",
+    "Chi",
+    "Psi",
+    "Omega",
+]
+HANDFUL = 8
+"""Up to so many agents each have a process of their own."""
+HIGHEST_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueRequest:
+    """What somebody asks for; None: as the configuration has it."""
+
+    home: Path
+    league_id: str | None = None
+    players: int | None = None
+    referees: int | None = None
+    seed: str | None = None
+    manager_port: int | None = None
+    referee_port: int | None = None
+    player_port: int | None = None
+    strategies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LeaguePlan:
+    """All seats of a league."""
+
+    system: SystemConfig
+    league: LeagueConfig
+    home: Path
+    manager: Seat
+    referees: tuple[Seat, ...]
+    players: tuple[Seat, ...]
+
+    @property
+    def seats(self) -> tuple[Seat, ...]:
+        return (self.manager, *self.referees, *self.players)
+
+    def processes(self, cores: int | None = None) -> list[tuple[Seat, ...]]:
+        """The seats by process: one each for a handful, else as many processes as the machine has cores to fill."""
+        if len(self.seats) <= HANDFUL:
+            return [(seat,) for seat in self.seats]
+        cores = cores or os.cpu_count() or 1
+        return [(self.manager,), *_dealt(self.referees, cores), *_dealt(self.players, cores)]
+
+
+def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
+    """Turns a request into seats."""
+    system = loader.load_system()
+    league = loader.load_league(request.league_id)
+    agents = loader.load_agents()
+    players = request.players if request.players is not None else len(agents.active_players)
+    referees = request.referees if request.referees is not None else len(agents.active_referees)
+    if players < 2:
+        raise UserError(f"A league needs at least 2 players, not {players}.")
+    if referees < 1:
+        raise UserError(f"A league needs at least 1 referee, not {referees}.")
+    network = system.network
+    ports = _Ports(
+        manager=request.manager_port or network.default_league_manager_port,
+        referees=request.referee_port or network.default_referee_port_range[0],
+        players=request.player_port or network.default_player_port_range[0],
+    )
+    ports.check(players, referees)
+    if request.players is not None:
+        league = _resized(league, players, "scheduling.matches_per_round" in loader.overrides)
+    manager_url = f"http://{network.base_host}:{ports.manager}/mcp"
+    referee_names = [entry.display_name for entry in agents.active_referees]
+    player_names = [entry.display_name for entry in agents.active_players]
+    referee_defaults = loader.load_referee_defaults()
+    player_defaults = loader.load_player_defaults()
+    games = loader.load_games_registry()
+    strategies = request.strategies or (player_defaults.strategy,)
+    pairs = players // 2
+    return LeaguePlan(
+        system=system,
+        league=league,
+        home=request.home,
+        manager=Seat(
+            ManagerSettings(system, league, request.home, players, referees, exit_when_done=True),
+            port=ports.manager,
+            host=LOOPBACK,
+        ),
+        referees=tuple(
+            Seat(
+                RefereeSettings(
+                    system=system,
+                    games=games,
+                    home=request.home,
+                    manager=manager_url,
+                    endpoint=f"http://{network.base_host}:{ports.referees + index}/mcp",
+                    wanted_id=f"REF{index + 1:02}",
+                    display_name=_name(referee_names, "Referee", index),
+                    version=referee_defaults.version,
+                    game_types=(league.game_type,),
+                    max_concurrent_matches=max(referee_defaults.max_concurrent_matches, -(-pairs // referees)),
+                    seed=request.seed,
+                ),
+                port=ports.referees + index,
+            )
+            for index in range(referees)
+        ),
+        players=tuple(
+            Seat(
+                PlayerSettings(
+                    system=system,
+                    home=request.home,
+                    manager=manager_url,
+                    endpoint=f"http://{network.base_host}:{ports.players + index}/mcp",
+                    wanted_id=f"P{index + 1:02}",
+                    display_name=_name(player_names, "Agent", index),
+                    version=player_defaults.version,
+                    game_types=(league.game_type,),
+                    seed=request.seed,
+                ),
+                port=ports.players + index,
+                strategy=strategies[index % len(strategies)],
+            )
+            for index in range(players)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    manager: int
+    referees: int
+    players: int
+
+    def check(self, players: int, referees: int) -> None:
+        """Refuses ranges that run into each other or off the end."""
+        wanted = {
+            "--manager-port": range(self.manager, self.manager + 1),
+            "--referee-port": range(self.referees, self.referees + referees),
+            "--player-port": range(self.players, self.players + players),
+        }
+        options = list(wanted)
+        for number, option in enumerate(options):
+            ports = wanted[option]
+            if not 1 <= ports[0] <= ports[-1] <= HIGHEST_PORT:
+                raise UserError(f"{option} {ports[0]}: {len(ports)} ports from there go past {HIGHEST_PORT}.")
+            for other in options[number + 1 :]:
+                if ports[0] <= wanted[other][-1] and wanted[other][0] <= ports[-1]:
+                    raise UserError(
+                        f"The ports of {option} ({ports[0]}-{ports[-1]}) and {other} "
+                        f"({wanted[other][0]}-{wanted[other][-1]}) overlap; choose another {other}."
+                    )
+
+
+def _resized(league: LeagueConfig, players: int, keep_rounds: bool) -> LeagueConfig:
+    """The same league for another number of players: room for all, and full rounds unless these were set."""
+    participants = league.participants.model_copy(update={"max_players": max(players, league.participants.max_players)})
+    update: dict[str, object] = {"participants": participants}
+    if not keep_rounds:
+        update["scheduling"] = league.scheduling.model_copy(update={"matches_per_round": None})
+    return league.model_copy(update=update)
+
+
+def _name(configured: Sequence[str], kind: str, index: int) -> str:
+    if index < len(configured):
+        return configured[index]
+    return f"{kind} {GREEK[index]}" if index < len(GREEK) else f"{kind} {index + 1}"
+
+
+def _dealt(seats: Sequence[Seat], groups: int) -> list[tuple[Seat, ...]]:
+    """The seats dealt out like cards."""
+    dealt = [tuple(seats[start::groups]) for start in range(min(groups, len(seats)))]
+    return [group for group in dealt if group]

@@ -1,0 +1,85 @@
+"""A seat: an agent that is to be, and the port it will serve. Plain data, so that another process can take it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agent_league.games.registry import load_game
+from agent_league.league.app import LeagueManager, ManagerSettings
+from agent_league.model.agents import Role
+from agent_league.model.events import Event
+from agent_league.players.app import Player, PlayerSettings
+from agent_league.players.observation import GameRecord, Strategy
+from agent_league.players.strategies import load_strategy
+from agent_league.referee.app import Referee, RefereeSettings
+from agent_league.transport.carrier import Carrier
+from agent_league.transport.dispatch import Dispatcher
+
+LOOPBACK = "127.0.0.1"
+
+
+class Agent(Protocol):
+    """What the three kinds of agents have in common."""
+
+    @property
+    def role(self) -> Role: ...
+    @property
+    def dispatcher(self) -> Dispatcher: ...
+    def health(self) -> Mapping[str, Any]: ...
+    async def run(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """Whoever wants to know what happens."""
+
+    league: Callable[[Event], None] | None = None
+    player: Callable[[str, GameRecord | None], None] | None = None
+
+
+NO_WATCHERS = Watchers()
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """An agent and its place."""
+
+    settings: ManagerSettings | RefereeSettings | PlayerSettings
+    port: int
+    host: str = LOOPBACK
+    strategy: str | Strategy = "random"
+
+    @property
+    def title(self) -> str:
+        """How the agent is called in a sentence."""
+        if isinstance(self.settings, ManagerSettings):
+            return "the league manager"
+        if isinstance(self.settings, RefereeSettings):
+            return f"referee {self.settings.wanted_id}"
+        return f"player {self.settings.wanted_id}"
+
+    @property
+    def port_option(self) -> str:
+        """The option of `league run` that moves it elsewhere."""
+        if isinstance(self.settings, ManagerSettings):
+            return "--manager-port"
+        return "--referee-port" if isinstance(self.settings, RefereeSettings) else "--player-port"
+
+    def check(self) -> None:
+        """Raises ConfigError where the seat names a game or strategy that isn't installed."""
+        if isinstance(self.settings, ManagerSettings):
+            load_game(self.settings.league.game_type)
+        elif isinstance(self.settings, RefereeSettings):
+            for name in self.settings.game_types:
+                load_game(name).with_parameters(self.settings.games.parameters(name))
+        elif isinstance(self.strategy, str):
+            load_strategy(self.strategy)
+
+    def take(self, carrier: Carrier, watchers: Watchers) -> Agent:
+        """The agent, made inside a running event loop."""
+        if isinstance(self.settings, ManagerSettings):
+            return LeagueManager(self.settings, carrier, watch=watchers.league)
+        if isinstance(self.settings, RefereeSettings):
+            return Referee(self.settings, carrier)
+        strategy = load_strategy(self.strategy) if isinstance(self.strategy, str) else self.strategy
+        return Player(self.settings, strategy, carrier, watch=watchers.player)

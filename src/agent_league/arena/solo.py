@@ -1,0 +1,72 @@
+"""A player of one's own, in a few lines: `play(choose)` makes an agent of a function."""
+
+import argparse
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from agent_league.arena.hosting import run_async, serve
+from agent_league.arena.seats import LOOPBACK, Seat, Watchers
+from agent_league.config import ConfigLoader
+from agent_league.config.home import FOLDER, find_home, make_home
+from agent_league.players.app import PlayerSettings
+from agent_league.players.observation import Move, Observation
+
+Choose = Callable[[Observation], Move | Awaitable[Move]]
+
+
+class FunctionStrategy:
+    """A function as a strategy."""
+
+    def __init__(self, choose: Choose) -> None:
+        self.choose = choose
+
+
+def play(choose: Choose, name: str = "My Agent", games: tuple[str, ...] = ("even_odd",)) -> None:
+    """Joins a league as a player that decides with `choose`; `--port` and `--manager` come from the command line."""
+    parser = argparse.ArgumentParser(description=f"{name}: a player for Agent League.")
+    parser.add_argument("--port", type=int, default=8101, help="the port to serve (default: 8101)")
+    parser.add_argument("--manager", default="http://localhost:8000/mcp", help="the League Manager's address")
+    parser.add_argument("--name", default=name, help=f"the name to show (default: {name})")
+    parser.add_argument("--home", type=Path, default=None, help="the SHARED folder for history and logs")
+    parser.add_argument("--seed", default=None, help="makes the dice in `observation.random` repeatable")
+    arguments = parser.parse_args()
+    home = arguments.home or find_home(Path.cwd()) or Path(FOLDER)
+    make_home(home)
+    system = ConfigLoader(home).load_system()
+    settings = PlayerSettings(
+        system=system,
+        home=home,
+        manager=arguments.manager,
+        endpoint=f"http://{system.network.base_host}:{arguments.port}/mcp",
+        wanted_id=f"player-{arguments.port}",
+        display_name=arguments.name,
+        game_types=games,
+        seed=arguments.seed,
+    )
+    seat = Seat(settings, arguments.port, LOOPBACK, strategy=FunctionStrategy(choose))
+    run_async(serve_until_interrupted([seat], Watchers(player=tell)))
+
+
+async def serve_until_interrupted(
+    seats: list[Seat], watchers: Watchers, ready: Callable[[], Any] | None = None
+) -> None:
+    """Serves until Ctrl-C or a polite `kill`."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, stop.set)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
+    await serve(seats, stop, watchers, ready)
+
+
+def tell(player_id: str, game: Any) -> None:
+    """One line for each thing that happens to a player."""
+    if game is None:
+        print(f"Registered as {player_id}.", flush=True)  # noqa: T201 - a player's own terminal
+    else:
+        print(f"{game.match_id} against {game.opponent_id}: {game.outcome}", flush=True)  # noqa: T201

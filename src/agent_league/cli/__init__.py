@@ -1,0 +1,25 @@
+"""The command line. `main` is the one place that turns an error into a sentence and an exit code.
+
+Exit codes: 0 done, 1 the league failed, 2 something in the command or the configuration is wrong, 130 interrupted.
+"""
+
+import sys
+
+from agent_league.errors import AgentLeagueError, UserError
+
+FAILED = 1
+WRONG_INPUT = 2
+INTERRUPTED = 130
+
+
+def main() -> None:
+    from agent_league.cli.app import app
+
+    try:
+        app()
+    except AgentLeagueError as error:
+        sys.stderr.write(f"league: {error}\n")
+        sys.exit(WRONG_INPUT if isinstance(error, UserError) else FAILED)
+    except KeyboardInterrupt:
+        sys.stderr.write("league: interrupted\n")
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,23 @@
+"""The commands, by name."""
+
+import typer
+
+from agent_league.cli import agents, run, setup
+
+app = typer.Typer(
+    name="league",
+    help="Leagues of autonomous agents that meet over an open protocol and play.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("run")(run.run)
+app.command("init")(setup.init)
+app.command("manager")(agents.manager)
+app.command("referee")(agents.referee)
+app.command("player")(agents.player)
+app.command("start")(agents.start)
+app.command("schemas")(setup.schemas)
+app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(setup.bench)
+app.command("version")(setup.version)

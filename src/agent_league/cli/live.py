@@ -1,0 +1,131 @@
+"""The live view of a league: a progress bar over the matches, and the table as it changes."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from agent_league.arena.plan import LeaguePlan
+from agent_league.league.standings import Table as Standings
+from agent_league.model.events import (
+    AgentRegistered,
+    AgentStateChanged,
+    Event,
+    LeagueCompleted,
+    LeagueStarted,
+    MatchFinished,
+    RoundStarted,
+)
+from agent_league.model.results import Scoring, StandingsRow
+
+SHOWN_ROWS = 15
+
+
+class Silence:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close."""
+
+    def show(self, event: Event | None) -> None:
+        """Shows nothing."""
+
+
+class LeagueView:
+    """Follows a league's events on the terminal."""
+
+    def __init__(self, plan: LeaguePlan) -> None:
+        self._console = Console()
+        self._scoring = Scoring(
+            plan.league.scoring.win_points,
+            plan.league.scoring.draw_points,
+            plan.league.scoring.loss_points,
+            plan.league.scoring.technical_loss_points,
+        )
+        self._tiebreakers = plan.league.scoring.tiebreakers
+        self._title = plan.league.display_name or plan.league.league_id
+        self._expected = len(plan.seats) - 1
+        self._names: dict[str, str] = {}
+        self._agents: set[str] = set()
+        self._standings: Standings | None = None
+        self._remarks: list[str] = []
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        )
+        self._bar = self._progress.add_task("Registering", total=self._expected)
+        self._live = Live(console=self._console, refresh_per_second=8, transient=True, get_renderable=self._picture)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.__exit__(kind, error, trace)
+
+    def show(self, event: Event | None) -> None:
+        match event:
+            case AgentRegistered():
+                self._agents.add(event.agent_id)
+                if event.role == "player":
+                    self._names[event.agent_id] = event.display_name
+                self._progress.update(self._bar, completed=len(self._agents))
+            case LeagueStarted():
+                self._standings = Standings(self._names, self._scoring, self._tiebreakers)
+                self._progress.update(self._bar, total=event.matches, completed=0)
+            case RoundStarted():
+                self._progress.update(self._bar, description=f"Round {event.round.round_id}")
+            case MatchFinished():
+                if self._standings is not None:
+                    self._standings.record(event.result)
+                self._progress.advance(self._bar)
+            case AgentStateChanged():
+                self._remarks.append(f"{event.agent_id} is {event.state}: {event.why}")
+            case _:
+                pass
+
+    def finish(self, completed: LeagueCompleted, seconds: float) -> None:
+        """What stays on the screen."""
+        self._console.print(standings_table(completed.standings, self._title))
+        for remark in self._remarks:
+            self._console.print(Text(remark, style="yellow"))
+        champion = completed.standings[0]
+        self._console.print(
+            Text.assemble(
+                ("Champion: ", "bold"),
+                (f"{champion.display_name} ({champion.player_id})", "bold green"),
+                f" with {champion.points} points, after {completed.matches} matches in {completed.rounds} rounds "
+                f"and {seconds:.1f} s.",
+            )
+        )
+
+    def _picture(self) -> Group:
+        parts: list[Any] = [self._progress]
+        if self._standings is not None:
+            parts.append(standings_table(self._standings.rows(), self._title))
+        parts += [Text(remark, style="yellow") for remark in self._remarks[-5:]]
+        return Group(*parts)
+
+
+def standings_table(rows: Sequence[StandingsRow], title: str) -> Table:
+    """The table as a person reads it; a long one is cut, and says so."""
+    table = Table(title=title, title_justify="left")
+    for heading in ("#", "Player", "Name"):
+        table.add_column(heading)
+    for heading in ("Played", "Won", "Drawn", "Lost", "Points"):
+        table.add_column(heading, justify="right")
+    for row in rows[:SHOWN_ROWS]:
+        numbers = (row.played, row.wins, row.draws, row.losses, row.points)
+        table.add_row(str(row.rank), row.player_id, Text(row.display_name), *map(str, numbers))
+    if len(rows) > SHOWN_ROWS:
+        table.add_row("", "", f"and {len(rows) - SHOWN_ROWS} more")
+    return table

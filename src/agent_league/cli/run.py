@@ -1,0 +1,111 @@
+"""`league run`: a whole league in one command."""
+
+import signal
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import orjson
+import typer
+
+from agent_league.cli.options import Home, OptionalPort, Seed, Set, open_home, say
+from agent_league.model.events import LeagueCompleted
+
+TICK_SECONDS = 0.25
+
+
+def run(
+    players: Annotated[int | None, typer.Option(min=2, help="How many players (default: those configured).")] = None,
+    referees: Annotated[int | None, typer.Option(min=1, help="How many referees (default: those configured).")] = None,
+    strategy: Annotated[
+        str, typer.Option(help="Strategies of the players, dealt out in turn.", metavar="NAME[,NAME...]")
+    ] = "",
+    seed: Seed = None,
+    league_id: Annotated[str | None, typer.Option(help="Which league file to play.")] = None,
+    home: Home = None,
+    manager_port: OptionalPort = None,
+    referee_port: OptionalPort = None,
+    player_port: OptionalPort = None,
+    settings: Set = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Start a manager, referees and players, play the league, show it live, print the table.
+
+    With --players every round has all its pairs; --set scheduling.matches_per_round=K splits rounds again.
+    """
+    from agent_league.arena.fleet import Fleet
+    from agent_league.arena.hosting import check_ports
+    from agent_league.arena.plan import LeagueRequest, make_plan
+    from agent_league.log import JsonLogger
+    from agent_league.storage.archive import archive_league
+
+    started = time.perf_counter()
+    home, loader = open_home(home, settings)
+    request = LeagueRequest(
+        home=home,
+        league_id=league_id,
+        players=players,
+        referees=referees,
+        seed=seed,
+        manager_port=manager_port,
+        referee_port=referee_port,
+        player_port=player_port,
+        strategies=tuple(name.strip() for name in strategy.split(",") if name.strip()),
+    )
+    plan = make_plan(loader, request)
+    for seat in {(type(seat.settings), seat.strategy): seat for seat in plan.seats}.values():
+        seat.check()
+    check_ports(plan.seats)
+    _clear_the_way(home, plan.league.league_id, archive_league)
+    log = JsonLogger("orchestrator", log_root=home / "logs", folder="system", level=plan.system.logging.level)
+    log.info("league_run_started", league_id=plan.league.league_id, agents=len(plan.seats), seed=seed)
+    signal.signal(signal.SIGTERM, _end)
+    completed = None
+    with Fleet(plan.processes()) as fleet, _view(plan, quiet=json) as view:
+        log.info("processes_started", pids=fleet.pids)
+        for event in fleet.events(TICK_SECONDS):
+            view.show(event)
+            if isinstance(event, LeagueCompleted):
+                completed = event
+    seconds = time.perf_counter() - started
+    log.info("league_run_completed", league_id=plan.league.league_id, seconds=round(seconds, 3))
+    log.close()
+    if completed is not None and json:
+        sys.stdout.write(orjson.dumps(_summary(completed, seconds)).decode() + "\n")
+    elif completed is not None:
+        view.finish(completed, seconds)
+
+
+def _clear_the_way(home: Path, league_id: str, archive: Any) -> None:
+    label = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    if moved := archive(home, league_id, label, with_players=True):
+        say(f"The data of an earlier run was moved to {moved}.")
+
+
+def _view(plan: Any, *, quiet: bool) -> Any:
+    from agent_league.cli.live import LeagueView, Silence
+
+    return Silence() if quiet else LeagueView(plan)
+
+
+def _summary(completed: LeagueCompleted, seconds: float) -> dict[str, Any]:
+    champion = completed.standings[0]
+    return {
+        "league_id": completed.league_id,
+        "rounds": completed.rounds,
+        "matches": completed.matches,
+        "champion": {
+            "player_id": champion.player_id,
+            "display_name": champion.display_name,
+            "points": champion.points,
+        },
+        "standings": [row.as_dict() for row in completed.standings],
+        "seconds": round(seconds, 3),
+    }
+
+
+def _end(*_: object) -> NoReturn:
+    """A polite `kill` ends the fleet as Ctrl-C does."""
+    raise KeyboardInterrupt

@@ -1,0 +1,58 @@
+"""Setting up: `league init`, `league schemas`, `league bench`, `league version`."""
+
+import os
+import runpy
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent_league.cli.options import say
+from agent_league.version import __version__
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder to write.")] = Path("SHARED"),
+) -> None:
+    """Write a SHARED folder with the default configuration; files that are there stay as they are."""
+    from agent_league.config.home import make_home
+
+    written = make_home(folder)
+    for path in written:
+        say(f"wrote {path}")
+    if not written:
+        say(f"{folder} has all its files already")
+
+
+def schemas(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder to write.")] = Path("schemas"),
+) -> None:
+    """Write the JSON Schemas of all messages, one file a message."""
+    import json
+
+    from agent_league.protocol.schemas import message_schemas
+
+    folder.mkdir(parents=True, exist_ok=True)
+    found = message_schemas()
+    for message_type, schema in found.items():
+        path = folder / f"{message_type}.json"
+        path.write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
+    say(f"wrote {len(found)} schemas to {folder}")
+
+
+def bench(context: typer.Context) -> None:
+    """Measure a league against the limit of this machine (needs a source checkout)."""
+    from agent_league.errors import UserError
+
+    root = Path(os.environ.get("AGENT_LEAGUE_ROOT", Path(__file__).resolve().parents[3]))
+    script = root / "bench" / "league_bench.py"
+    if not script.is_file():
+        raise UserError("`league bench` needs a source checkout; run it as ./league bench there.")
+    sys.argv = [str(script), *context.args]
+    runpy.run_path(str(script), run_name="__main__")
+
+
+def version() -> None:
+    """Print the version."""
+    sys.stdout.write(f"agent-league {__version__}\n")

@@ -1,0 +1,48 @@
+"""Time: what o'clock it is, and how the protocol writes it.
+
+Waiting is the event loop's business (`asyncio`), so that a loop with virtual time needs nothing from here but
+another `Clock`.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Protocol
+
+ISO_UTC = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}([.,]\d+)?)?(Z|\+00:00)", re.ASCII)
+
+
+class Clock(Protocol):
+    """Tells the time of day."""
+
+    def now(self) -> datetime:
+        """The current moment, in UTC."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+def format_utc(moment: datetime) -> str:
+    """The only form in which we send a moment: `2025-01-15T10:30:00Z`."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@lru_cache(maxsize=1024)
+def parse_utc(text: str) -> datetime | None:
+    """The moment that a peer wrote, or None where it isn't ISO-8601 in UTC."""
+    if not ISO_UTC.fullmatch(text):
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def later(moment: datetime, seconds: float) -> str:
+    """The written form of a moment some seconds after another."""
+    return format_utc(moment + timedelta(seconds=seconds))

@@ -1,0 +1,21 @@
+"""Settings: what `SHARED/config` says, read once, checked, and handed down as frozen models."""
+
+from agent_league.config.loader import ConfigLoader
+from agent_league.config.models import (
+    AgentsConfig,
+    GamesRegistry,
+    LeagueConfig,
+    PlayerDefaults,
+    RefereeDefaults,
+    SystemConfig,
+)
+
+__all__ = [
+    "AgentsConfig",
+    "ConfigLoader",
+    "GamesRegistry",
+    "LeagueConfig",
+    "PlayerDefaults",
+    "RefereeDefaults",
+    "SystemConfig",
+]

@@ -1,0 +1,41 @@
+"""The home: the SHARED folder that a command works in, found or made."""
+
+import os
+import shutil
+from importlib import resources
+from pathlib import Path
+
+from agent_league.errors import ConfigError
+
+FOLDER = "SHARED"
+SYSTEM_FILE = Path("config", "system.json")
+
+
+def find_home(start: Path) -> Path | None:
+    """The SHARED folder that counts here: `$LEAGUE_HOME`, this folder or one above it, then the checkout's own."""
+    if named := os.environ.get("LEAGUE_HOME"):
+        return Path(named)
+    places = [*(folder / FOLDER for folder in (start, *start.parents))]
+    places += [folder for folder in (start, *start.parents) if folder.name == FOLDER]
+    if root := os.environ.get("AGENT_LEAGUE_ROOT"):
+        places.append(Path(root, FOLDER))
+    return next((place for place in places if (place / SYSTEM_FILE).is_file()), None)
+
+
+def is_home(home: Path) -> bool:
+    return (home / SYSTEM_FILE).is_file()
+
+
+def make_home(home: Path) -> list[Path]:
+    """Writes the shipped configuration; files that are there already stay as they are. Returns what was written."""
+    if home.exists() and not home.is_dir():
+        raise ConfigError(home, "", "is a file; a folder for config, data and logs was expected")
+    written: list[Path] = []
+    with resources.as_file(resources.files("agent_league.config") / "shipped") as shipped:
+        for source in sorted(shipped.rglob("*.json")):
+            target = home / "config" / source.relative_to(shipped)
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+                written.append(target)
+    return written

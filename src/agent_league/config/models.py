@@ -1,0 +1,194 @@
+"""The files of `SHARED/config` as models, one a file.
+
+The seeds' fields are required where a league can't do without them; ours beside them have defaults, so that a file
+written from the seeds alone is read. Unknown fields are kept.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+PortRange = tuple[Port, Port]
+Seconds = Annotated[float, Field(gt=0, le=86400)]
+Tiebreaker = Literal["wins", "head_to_head", "draws", "losses", "technical_losses"]
+AssignmentStrategy = Literal["least_connections", "round_robin", "weighted"]
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+
+
+class Settings(BaseModel):
+    """What all of them share."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class Network(Settings):
+    base_host: str = "localhost"
+    default_league_manager_port: Port = 8000
+    default_referee_port_range: PortRange = (8001, 8010)
+    default_player_port_range: PortRange = (8101, 8199)
+    allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "::1")
+    """Hosts that an agent's address may name; `*` allows every host."""
+
+
+class Security(Settings):
+    enable_auth_tokens: bool = True
+    token_length: Annotated[int, Field(ge=32, le=256)] = 32
+    """Random bytes in a token."""
+    token_ttl_hours: Annotated[float, Field(gt=0)] = 24
+    allow_tokenless_return: bool | None = None
+    """Whether the same name at the same address may come back without its token; None: in a loopback league only."""
+
+
+class Timeouts(Settings):
+    register_referee_timeout_sec: Seconds = 10
+    register_player_timeout_sec: Seconds = 10
+    game_join_ack_timeout_sec: Seconds = 5
+    move_timeout_sec: Seconds = 30
+    game_over_timeout_sec: Seconds = 5
+    generic_response_timeout_sec: Seconds = 10
+
+
+class RetryPolicy(Settings):
+    max_retries: Annotated[int, Field(ge=1, le=100)] = 3
+    """Attempts in all for one question."""
+    base_delay_sec: Annotated[float, Field(ge=0, le=3600)] = 2.0
+    backoff_strategy: Literal["exponential", "fixed"] = "exponential"
+
+
+class CircuitBreaker(Settings):
+    failure_threshold: Annotated[int, Field(ge=1)] = 5
+    probe_after_sec: Seconds = 30
+
+
+class Logging(Settings):
+    level: LogLevel = "INFO"
+
+
+class SystemConfig(Settings):
+    """`system.json`"""
+
+    schema_version: str = "1.0.0"
+    system_id: str = "league_system"
+    protocol_version: Literal["league.v2"] = "league.v2"
+    default_league_id: str
+    network: Network = Network()
+    security: Security = Security()
+    timeouts: Timeouts = Timeouts()
+    retry_policy: RetryPolicy = RetryPolicy()
+    circuit_breaker: CircuitBreaker = CircuitBreaker()
+    logging: Logging = Logging()
+
+
+class ManagerEntry(Settings):
+    display_name: str = "League Manager"
+    endpoint: str
+    version: str = "1.0.0"
+
+
+class RefereeEntry(Settings):
+    referee_id: str
+    display_name: str
+    endpoint: str
+    version: str = "1.0.0"
+    game_types: tuple[str, ...]
+    max_concurrent_matches: Annotated[int, Field(ge=1)] = 2
+    active: bool = True
+
+
+class PlayerEntry(Settings):
+    player_id: str
+    display_name: str
+    version: str = "1.0.0"
+    game_types: tuple[str, ...]
+    default_endpoint: str
+    active: bool = True
+
+
+class AgentsConfig(Settings):
+    """`agents/agents_config.json`"""
+
+    schema_version: str = "1.0.0"
+    last_updated: str | None = None
+    league_manager: ManagerEntry
+    referees: tuple[RefereeEntry, ...] = ()
+    players: tuple[PlayerEntry, ...] = ()
+
+    @property
+    def active_referees(self) -> tuple[RefereeEntry, ...]:
+        return tuple(entry for entry in self.referees if entry.active)
+
+    @property
+    def active_players(self) -> tuple[PlayerEntry, ...]:
+        return tuple(entry for entry in self.players if entry.active)
+
+
+class ScoringRule(Settings):
+    win_points: int = 3
+    draw_points: int = 1
+    loss_points: int = 0
+    technical_loss_points: int = 0
+    tiebreakers: tuple[Tiebreaker, ...] = ("wins", "head_to_head", "draws")
+
+
+class Scheduling(Settings):
+    format: Literal["round_robin"] = "round_robin"
+    matches_per_round: Annotated[int, Field(ge=1)] | None = None
+    """At most so many matches in one round; None: all pairs of the round."""
+    referee_assignment: AssignmentStrategy = "least_connections"
+
+
+class Participants(Settings):
+    min_players: Annotated[int, Field(ge=2)] = 2
+    max_players: Annotated[int, Field(ge=2)] = 100
+
+
+class LeagueConfig(Settings):
+    """`leagues/<league_id>.json`"""
+
+    schema_version: str = "1.0.0"
+    league_id: str
+    display_name: str = ""
+    game_type: str
+    status: str = "ACTIVE"
+    created_at: str | None = None
+    scoring: ScoringRule = ScoringRule()
+    scheduling: Scheduling = Scheduling()
+    participants: Participants = Participants()
+
+
+class GameEntry(Settings):
+    game_type: str
+    display_name: str = ""
+    description: str = ""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    active: bool = True
+
+
+class GamesRegistry(Settings):
+    """`games/games_registry.json`"""
+
+    schema_version: str = "1.0.0"
+    games: tuple[GameEntry, ...]
+
+    def parameters(self, game_type: str) -> dict[str, Any]:
+        """What the registry sets for a game; nothing for one that it doesn't name."""
+        return next((dict(game.parameters) for game in self.games if game.game_type == game_type), {})
+
+
+class RefereeDefaults(Settings):
+    """`defaults/referee.json`"""
+
+    schema_version: str = "1.0.0"
+    version: str = "1.0.0"
+    game_types: tuple[str, ...] = ("even_odd",)
+    max_concurrent_matches: Annotated[int, Field(ge=1)] = 2
+
+
+class PlayerDefaults(Settings):
+    """`defaults/player.json`"""
+
+    schema_version: str = "1.0.0"
+    version: str = "1.0.0"
+    game_types: tuple[str, ...] = ("even_odd",)
+    strategy: str = "random"

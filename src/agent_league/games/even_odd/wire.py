@@ -1,0 +1,49 @@
+"""The words of Even/Odd: CHOOSE_PARITY_CALL, and the drawn number in every result."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agent_league.errors import ErrorCode
+from agent_league.games.base import Move, State
+from agent_league.games.even_odd.rules import parity
+from agent_league.games.wire import Moves
+from agent_league.protocol.envelope import Message
+from agent_league.protocol.v2 import ChooseParityCall, ChooseParityResponse
+
+
+class EvenOddWire:
+    """Messages of the seeds for the first game."""
+
+    method = "choose_parity"
+    call: type[Message] = ChooseParityCall
+    answer: type[Message] = ChooseParityResponse
+    illegal = ErrorCode.INVALID_PARITY_CHOICE
+
+    def question(self, game_type: str, view: Any, legal: Sequence[Move], step: int, role: str) -> dict[str, Any]:
+        return {}
+
+    def move(self, answer: Message) -> Move:
+        return answer.parity_choice if isinstance(answer, ChooseParityResponse) else None
+
+    def result(self, state: State, moves: Moves, players: Sequence[str]) -> dict[str, Any]:
+        number = state["number"]
+        return {
+            "drawn_number": number,
+            "number_parity": None if number is None else parity(number),
+            "choices": self._choices(moves, players),
+        }
+
+    def details(self, state: State, moves: Moves, players: Sequence[str]) -> dict[str, Any]:
+        return {"drawn_number": state["number"], "choices": self._choices(moves, players)}
+
+    def reason(self, state: State, moves: Moves, players: Sequence[str], winner: str | None) -> str:
+        choices, number = self._choices(moves, players), state["number"]
+        drawn = f"number was {number} ({parity(number)})"
+        if winner:
+            return f"{winner} chose {choices[winner]}, {drawn}"
+        return f"Both chose {choices[players[0]]}, {drawn}"
+
+    @staticmethod
+    def _choices(moves: Moves, players: Sequence[str]) -> dict[str, Move]:
+        chosen = {player: move for step in moves for player, move in step.items()}
+        return {player: chosen[player] for player in players if player in chosen}

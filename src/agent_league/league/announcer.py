@@ -1,0 +1,62 @@
+"""Telling everybody: one encoded frame for all, in order for each, nobody waiting for a silent one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from agent_league.config.models import Timeouts
+from agent_league.errors import CallFailed
+from agent_league.league.dialect import ManagerWords
+from agent_league.league.season import Season
+from agent_league.log import JsonLogger
+from agent_league.model.agents import Role
+from agent_league.model.results import StandingsRow
+from agent_league.model.schedule import Round
+from agent_league.protocol.envelope import Message
+from agent_league.transport.outbox import Outboxes
+from agent_league.transport.peer import Line
+
+
+class Announcer:
+    """The manager's notices."""
+
+    def __init__(self, season: Season, words: ManagerWords, line: Line, timeouts: Timeouts, log: JsonLogger) -> None:
+        self._season = season
+        self._words = words
+        self._line = line
+        self._limit = timeouts.generic_response_timeout_sec
+        self._log = log
+        self._outboxes = Outboxes(line, self._failed)
+
+    def round(self, round_: Round, plan: Mapping[str, str]) -> None:
+        for role in (Role.PLAYER, Role.REFEREE):
+            message = self._words.round_announcement(round_, plan, endpoints=role is Role.REFEREE)
+            self._post("notify_round", message, [role])
+
+    def round_completed(self, round_: Round, rows: Sequence[StandingsRow]) -> None:
+        """The table first, then the end of the round (seed 003, 8.8)."""
+        everybody = (Role.PLAYER, Role.REFEREE)
+        results = self._season.results_of(round_)
+        self._post("update_standings", self._words.standings_update(round_.round_id, rows), everybody)
+        self._post("notify_round_completed", self._words.round_completed(round_, results), everybody)
+
+    def league_completed(self, rows: Sequence[StandingsRow]) -> None:
+        message = self._words.league_completed(rows)
+        self._post("notify_league_completed", message, (Role.PLAYER, Role.REFEREE))
+
+    async def settled(self, agent_ids: Iterable[str] | None = None) -> None:
+        """Waits until these agents (or all) have their notices, as far as that is worth it."""
+        if agent_ids is None:
+            agent_ids = [member.agent_id for member in self._season.roster]
+        await self._outboxes.settled(agent_ids)
+
+    async def close(self) -> None:
+        await self._outboxes.close()
+
+    def _post(self, method: str, message: Message, roles: Iterable[Role]) -> None:
+        frame = self._line.encode(method, message)
+        for role in roles:
+            for member in self._season.roster.of(role):
+                self._outboxes.post(member.agent_id, member.agent.endpoint, frame, self._limit)
+
+    def _failed(self, agent_id: str, error: CallFailed) -> None:
+        self._log.warning("notice_failed", agent_id=agent_id, error_code=error.code, message=error.message)
+        self._season.note_call(agent_id, ok=False)

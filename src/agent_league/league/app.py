@@ -1,0 +1,131 @@
+"""The League Manager, put together: an agent with tools that conducts one league."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent_league.clock import Clock, SystemClock
+from agent_league.config import LeagueConfig, SystemConfig
+from agent_league.league.announcer import Announcer
+from agent_league.league.conductor import Conductor
+from agent_league.league.dialect import SENDER, ManagerWords
+from agent_league.league.gate import Gate
+from agent_league.league.handlers import ManagerHandlers
+from agent_league.league.prober import Prober
+from agent_league.league.records import Records
+from agent_league.league.season import Phase, Season
+from agent_league.league.tokens import new_token, token_hash
+from agent_league.log import JsonLogger
+from agent_league.model.agents import AgentState, Role
+from agent_league.model.events import Event
+from agent_league.protocol.checks import Envelope
+from agent_league.protocol.methods import Method
+from agent_league.storage.files import write_whole
+from agent_league.storage.paths import DataPaths
+from agent_league.transport.carrier import Carrier
+from agent_league.transport.dispatch import Dispatcher
+from agent_league.transport.peer import Line
+from agent_league.version import __version__
+
+STATES = {
+    Phase.REGISTRATION: AgentState.REGISTERED,
+    Phase.RUNNING: AgentState.ACTIVE,
+    Phase.COMPLETED: AgentState.SHUTDOWN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerSettings:
+    """What a manager needs to know; it starts the league once so many agents are there (0: only when told)."""
+
+    system: SystemConfig
+    league: LeagueConfig
+    home: Path
+    players: int
+    referees: int
+    exit_when_done: bool = False
+
+
+class LeagueManager:
+    """Registers agents, conducts the rounds, keeps the table, answers queries."""
+
+    role = Role.LEAGUE_MANAGER
+    sender = SENDER
+
+    def __init__(
+        self,
+        settings: ManagerSettings,
+        carrier: Carrier,
+        clock: Clock | None = None,
+        watch: Callable[[Event], None] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        paths = DataPaths(settings.home)
+        self.log = JsonLogger("league", settings.league.league_id, paths.logs, level=settings.system.logging.level)
+        self.season = Season(settings.league, settings.system)
+        line = Line(carrier)
+        words = ManagerWords(self.season, self._clock)
+        self._records = Records(self.season, settings.home, self._clock, self.log)
+        self._announcer = Announcer(self.season, words, line, settings.system.timeouts, self.log)
+        self._prober = Prober(self.season, line, settings.system)
+        self._conductor = Conductor(self.season, words, self._announcer, line, settings.system, self.log)
+        if watch:
+            self.season.listen(watch)
+        self._go = asyncio.Event()
+        self.completed = asyncio.Event()
+        """Set once LEAGUE_COMPLETED has been told to all who listen."""
+        admin_token = new_token("admin", settings.system.security.token_length)
+        write_whole(paths.admin_token(self.season.league_id), admin_token.encode() + b"\n", mode=0o600)
+        self._gate = Gate(
+            self.season,
+            token_hash(admin_token),
+            tokens_enabled=settings.system.security.enable_auth_tokens,
+        )
+        handlers = ManagerHandlers(
+            self.season, words, self._clock, self.log, start=self._start, registered=self._start_if_complete
+        )
+        self.dispatcher = Dispatcher(self, handlers.table(), self._clock, self.log)
+
+    def authorize(self, method: Method, envelope: Envelope | None, params: Mapping[str, Any]) -> None:
+        self._gate.check(method, envelope, params, self._clock.now())
+
+    def health(self) -> dict[str, Any]:
+        return {
+            "status": "ok",
+            "role": str(self.role),
+            "id": SENDER,
+            "state": str(STATES[self.season.phase]),
+            "version": __version__,
+            "league_id": self.season.league_id,
+        }
+
+    async def run(self) -> None:
+        """Waits for the agents, plays the league, then answers queries until it is stopped."""
+        self.log.info("manager_started", league_id=self.season.league_id)
+        try:
+            await self._go.wait()
+            await self._conductor.play()
+            self._records.close()
+            self.completed.set()
+            if not self._settings.exit_when_done:
+                await asyncio.Event().wait()
+        finally:
+            await self._prober.close()
+            await self._announcer.close()
+            self._records.close()
+            self.log.close()
+
+    def _start_if_complete(self) -> None:
+        wanted = self._settings
+        roster = self.season.roster
+        if wanted.players and wanted.referees and self.season.phase is Phase.REGISTRATION:
+            there = len(roster.players()) >= wanted.players and len(roster.referees()) >= wanted.referees
+            if there and self.season.obstacle() is None:
+                self._start()
+
+    def _start(self) -> None:
+        self.season.start()
+        self._go.set()

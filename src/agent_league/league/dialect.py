@@ -1,0 +1,167 @@
+"""What the manager says, in `league.v2`: from the season to messages."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent_league.clock import Clock, format_utc
+from agent_league.league.roster import Admission, Member, Rejected
+from agent_league.league.season import Season
+from agent_league.league.tokens import new_token
+from agent_league.model.agents import Player, Role
+from agent_league.model.results import MatchResult, Outcome, StandingsRow
+from agent_league.model.schedule import Pairing, Round
+from agent_league.protocol import v2
+from agent_league.protocol.envelope import Message
+from agent_league.protocol.version import CURRENT_VERSION
+
+SENDER = str(Role.LEAGUE_MANAGER)
+
+
+class ManagerWords:
+    """Writes the manager's messages."""
+
+    def __init__(self, season: Season, clock: Clock) -> None:
+        self._season = season
+        self._clock = clock
+
+    def accepted(self, role: Role, admission: Admission, conversation_id: str) -> Message:
+        fields: dict[str, Any] = {
+            "status": "ACCEPTED",
+            f"{role}_id": admission.member.agent_id,
+            "auth_token": admission.token,
+            "reason": None,
+            "protocol_version": CURRENT_VERSION,
+        }
+        return self._response(role).write(**self._envelope(conversation_id), **fields)
+
+    def rejected(self, role: Role, rejection: Rejected, conversation_id: str) -> Message:
+        fields: dict[str, Any] = {
+            "status": "REJECTED",
+            f"{role}_id": None,
+            "auth_token": None,
+            "reason": str(rejection.reason),
+            "detail": rejection.detail,
+        }
+        return self._response(role).write(**self._envelope(conversation_id), **fields)
+
+    def round_announcement(self, round_: Round, plan: Mapping[str, str], *, endpoints: bool) -> Message:
+        """The referees' copy carries the players' endpoints, the players' copy does not."""
+        players, referees = self._season.roster.players(), self._season.roster.referees()
+        matches = []
+        for pairing in round_.pairings:
+            match = {
+                "match_id": pairing.match_id,
+                "game_type": self._season.league.game_type,
+                "player_A_id": pairing.player_a,
+                "player_B_id": pairing.player_b,
+                "referee_endpoint": referees[plan[pairing.match_id]].endpoint,
+            }
+            if endpoints:
+                match["player_A_endpoint"] = players[pairing.player_a].endpoint
+                match["player_B_endpoint"] = players[pairing.player_b].endpoint
+            matches.append(match)
+        return v2.RoundAnnouncement.write(
+            **self._envelope(f"conv-round-{round_.round_id}-announce"),
+            round_id=round_.round_id,
+            matches=matches,
+        )
+
+    def start_match(self, pairing: Pairing) -> Message:
+        a, b = (self._match_player(player_id) for player_id in pairing.players)
+        scoring = self._season.scoring
+        return v2.StartMatch.write(
+            **self._envelope(f"conv-{pairing.match_id.lower()}-001"),
+            round_id=pairing.round_id,
+            match_id=pairing.match_id,
+            game_type=self._season.league.game_type,
+            player_A=a,
+            player_B=b,
+            player_A_id=a["player_id"],
+            player_A_endpoint=a["endpoint"],
+            player_B_id=b["player_id"],
+            player_B_endpoint=b["endpoint"],
+            match_token=new_token(pairing.match_id, 32),
+            scoring={name: getattr(scoring, name) for name in scoring.__slots__},
+        )
+
+    def standings_update(self, round_id: int, rows: Sequence[StandingsRow]) -> Message:
+        return v2.LeagueStandingsUpdate.write(
+            **self._envelope(f"conv-round-{round_id}-standings"),
+            round_id=round_id,
+            standings=[row.as_dict() for row in rows],
+        )
+
+    def round_completed(self, round_: Round, results: Sequence[MatchResult]) -> Message:
+        outcomes = [result.outcome for result in results]
+        return v2.RoundCompleted.write(
+            **self._envelope(f"conv-round-{round_.round_id}-complete"),
+            round_id=round_.round_id,
+            matches_completed=len(results),
+            matches_played=len(results),
+            next_round_id=self._season.schedule.next_round_id(round_.round_id),
+            summary={
+                "total_matches": len(results),
+                "wins": outcomes.count(Outcome.WIN),
+                "draws": outcomes.count(Outcome.DRAW),
+                "technical_losses": outcomes.count(Outcome.TECHNICAL_LOSS),
+            },
+        )
+
+    def league_completed(self, rows: Sequence[StandingsRow]) -> Message:
+        champion = rows[0]
+        return v2.LeagueCompleted.write(
+            **self._envelope("conv-league-complete"),
+            total_rounds=len(self._season.schedule.rounds),
+            total_matches=len(self._season.results),
+            champion={
+                "player_id": champion.player_id,
+                "display_name": champion.display_name,
+                "points": champion.points,
+            },
+            final_standings=[row.as_dict() for row in rows],
+        )
+
+    def query_response(
+        self,
+        query_type: str,
+        conversation_id: str,
+        data: Mapping[str, Any] | None,
+        error: Mapping[str, Any] | None,
+    ) -> Message:
+        fields: dict[str, Any] = {
+            "query_type": query_type,
+            "success": error is None,
+            "data": data,
+            "error": error,
+        }
+        if query_type == "GET_STANDINGS" and data is not None:
+            fields["standings"] = data["standings"]
+        return v2.LeagueQueryResponse.write(**self._envelope(conversation_id), **fields)
+
+    def _match_player(self, player_id: str) -> dict[str, Any]:
+        member: Member | None = self._season.roster.get(player_id)
+        if member is None or not isinstance(member.agent, Player):
+            raise LookupError(player_id)
+        tally = self._season.table.tally(player_id)
+        return {
+            "player_id": player_id,
+            "display_name": member.agent.display_name,
+            "endpoint": member.agent.endpoint,
+            "protocol": member.agent.protocol,
+            "token_sha256": member.token_sha256,
+            "standings": {"wins": tally.wins, "losses": tally.losses, "draws": tally.draws},
+            "state": str(member.state),
+            "failures_in_a_row": member.breaker.failures,
+        }
+
+    def _envelope(self, conversation_id: str) -> dict[str, Any]:
+        return {
+            "sender": SENDER,
+            "timestamp": format_utc(self._clock.now()),
+            "conversation_id": conversation_id,
+            "league_id": self._season.league_id,
+        }
+
+    @staticmethod
+    def _response(role: Role) -> type[Message]:
+        return v2.LeagueRegisterResponse if role is Role.PLAYER else v2.RefereeRegisterResponse

@@ -1,0 +1,181 @@
+"""The manager's tools: from a checked message to the season, and back to a reply."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agent_league.clock import Clock
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.dialect import ManagerWords
+from agent_league.league.queries import Queries
+from agent_league.league.roster import Application, Rejected
+from agent_league.league.season import Season
+from agent_league.log import JsonLogger
+from agent_league.model.agents import Role
+from agent_league.model.results import MatchResult, Outcome, Termination
+from agent_league.model.schedule import Pairing
+from agent_league.protocol import v2
+from agent_league.protocol.checks import shown
+from agent_league.protocol.envelope import Message, Sender
+from agent_league.protocol.v2.registration import PlayerMeta
+from agent_league.protocol.v2.results import ReportedResult
+from agent_league.protocol.version import MINIMUM_VERSION, is_supported, parse_version
+from agent_league.transport.dispatch import OK, Handler, Reply
+
+
+class ManagerHandlers:
+    """One method a tool. `start` sets the league going; `registered` is told after each admission."""
+
+    def __init__(
+        self,
+        season: Season,
+        words: ManagerWords,
+        clock: Clock,
+        log: JsonLogger,
+        start: Callable[[], None],
+        registered: Callable[[], None],
+    ) -> None:
+        self._season = season
+        self._words = words
+        self._clock = clock
+        self._log = log
+        self._start = start
+        self._registered = registered
+        self._queries = Queries(season)
+
+    def table(self) -> dict[str, Handler]:
+        return {
+            "register_referee": self.register_referee,
+            "register_player": self.register_player,
+            "start_league": self.start_league,
+            "report_match_result": self.report_match_result,
+            "league_query": self.league_query,
+            "get_standings": self.get_standings,
+            "create_schedule": self.create_schedule,
+        }
+
+    async def register_player(self, message: v2.LeagueRegisterRequest) -> Reply:
+        return self._register(Role.PLAYER, message, message.player_meta)
+
+    async def register_referee(self, message: v2.RefereeRegisterRequest) -> Reply:
+        return self._register(Role.REFEREE, message, message.referee_meta)
+
+    async def start_league(self, message: v2.StartLeague) -> Reply:
+        self._start()
+        return OK
+
+    async def report_match_result(self, message: v2.MatchResultReport) -> Reply:
+        pairing = self._season.pairing(message.match_id)
+        result = read_result(pairing, message.result)
+        referee_id = message.sender.partition(":")[2]
+        try:
+            is_new = self._season.record(result, referee_id)
+        except Refusal as refusal:
+            self._log.error("report_refused", match_id=message.match_id, referee_id=referee_id, why=refusal.message)
+            raise
+        if is_new:
+            for player_id, failures in message.result.failures_in_a_row.items():
+                if player_id in pairing.players:
+                    self._season.note_failures(player_id, failures)
+        return OK
+
+    async def league_query(self, message: v2.LeagueQuery) -> Reply:
+        asker = message.sender.partition(":")[2]
+        data: Mapping[str, Any] | None = None
+        error: Mapping[str, Any] | None = None
+        try:
+            data = self._queries.answer(message.query_type, message.query_params, asker)
+        except Refusal as refusal:
+            error = {
+                "error_code": refusal.code.value,
+                "error_name": refusal.code.name,
+                "message": refusal.message,
+                **refusal.context,
+            }
+        return self._words.query_response(message.query_type, message.conversation_id, data, error)
+
+    async def get_standings(self, params: Mapping[str, Any]) -> Reply:
+        return self._queries.standings()
+
+    async def create_schedule(self, params: Mapping[str, Any]) -> Reply:
+        return self._queries.schedule()
+
+    def _register(self, role: Role, message: Message, meta: PlayerMeta) -> Reply:
+        sender = Sender.parse(message.sender)
+        if sender is None or sender.role is not role:
+            raise Refusal(
+                ErrorCode.INVALID_MESSAGE_FORMAT,
+                f"'sender' must be '{role}:NAME' here",
+                field="sender",
+                expected=f"{role}:NAME",
+                received=shown(message.sender),
+            )
+        check_version(meta.protocol_version)
+        application = Application(
+            role=role,
+            wanted_id=sender.agent_id,
+            display_name=meta.display_name,
+            endpoint=meta.contact_endpoint,
+            version=meta.version,
+            game_types=tuple(meta.game_types),
+            max_concurrent_matches=getattr(meta, "max_concurrent_matches", 1),
+            token=message.auth_token,
+        )
+        try:
+            admission = self._season.register(application, self._clock.now())
+        except Rejected as rejection:
+            self._log.warning(
+                "registration_rejected", role=role, display_name=meta.display_name, reason=rejection.reason
+            )
+            return self._words.rejected(role, rejection, message.conversation_id)
+        self._registered()
+        return self._words.accepted(role, admission, message.conversation_id)
+
+
+def check_version(declared: str | None) -> None:
+    """Refuses an agent whose protocol is too old."""
+    if declared is None or is_supported(declared):
+        return
+    code = ErrorCode.PROTOCOL_VERSION_MISMATCH if parse_version(declared) else ErrorCode.INVALID_MESSAGE_FORMAT
+    raise Refusal(
+        code,
+        f"'protocol_version' must be {MINIMUM_VERSION} or newer",
+        field="protocol_version",
+        expected=MINIMUM_VERSION,
+        received=shown(declared),
+    )
+
+
+def read_result(pairing: Pairing, reported: ReportedResult) -> MatchResult:
+    """A reported result as the league records it; a report without `status` is told by its winner."""
+    if reported.winner is not None and reported.winner not in pairing.players:
+        raise Refusal(
+            ErrorCode.INVALID_MESSAGE_FORMAT,
+            "'result.winner' must be one of the two players, or null",
+            field="result.winner",
+            expected=list(pairing.players),
+            received=shown(reported.winner),
+        )
+    outcome = Outcome(reported.status or ("WIN" if reported.winner else "DRAW"))
+    if (outcome is Outcome.WIN) != (reported.winner is not None) and outcome is not Outcome.TECHNICAL_LOSS:
+        raise Refusal(
+            ErrorCode.INVALID_MESSAGE_FORMAT,
+            "'result.status' and 'result.winner' contradict each other",
+            field="result.status",
+            expected="WIN with a winner, DRAW without one",
+            received=shown(reported.status),
+        )
+    known = {str(termination) for termination in Termination}
+    terminations = {
+        player_id: Termination(how)
+        for player_id, how in reported.terminations.items()
+        if player_id in pairing.players and how in known
+    }
+    return MatchResult(
+        match_id=pairing.match_id,
+        round_id=pairing.round_id,
+        players=pairing.players,
+        outcome=outcome,
+        winner=reported.winner,
+        details=reported.details,
+        terminations=terminations,
+    )

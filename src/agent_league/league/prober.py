@@ -1,0 +1,55 @@
+"""Knocking at suspended agents' doors, beside the league and not in its way."""
+
+import asyncio
+
+from agent_league.config.models import SystemConfig
+from agent_league.errors import CallFailed
+from agent_league.league.dialect import SENDER
+from agent_league.league.season import Season
+from agent_league.model.agents import AgentState, Role
+from agent_league.model.events import AgentStateChanged, Event
+from agent_league.transport.jsonrpc import encode_request
+from agent_league.transport.peer import Line
+
+QUESTIONS = {Role.PLAYER: "get_player_state", Role.REFEREE: "get_match_state"}
+
+
+class Prober:
+    """After each suspension asks again, at growing intervals; any answer counts as a sign of life."""
+
+    def __init__(self, season: Season, line: Line, system: SystemConfig) -> None:
+        self._season = season
+        self._line = line
+        self._first_wait = system.circuit_breaker.probe_after_sec
+        self._limit = system.timeouts.generic_response_timeout_sec
+        self._probes: dict[str, asyncio.Task[None]] = {}
+        self._suspensions: dict[str, int] = {}
+        season.listen(self._on_event)
+
+    async def close(self) -> None:
+        running = [probe for probe in self._probes.values() if not probe.done()]
+        for probe in running:
+            probe.cancel()
+        if running:
+            await asyncio.wait(running)
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, AgentStateChanged) and event.state is AgentState.SUSPENDED:
+            count = self._suspensions[event.agent_id] = self._suspensions.get(event.agent_id, 0) + 1
+            wait = self._first_wait * 2 ** min(count - 1, 6)
+            self._probes[event.agent_id] = asyncio.create_task(self._probe(event.agent_id, wait))
+
+    async def _probe(self, agent_id: str, wait: float) -> None:
+        while True:
+            await asyncio.sleep(wait)
+            member = self._season.roster.get(agent_id)
+            if member is None or member.state is not AgentState.SUSPENDED:
+                return
+            frame = encode_request(QUESTIONS[member.role], {"sender": SENDER}, 0)
+            try:
+                await self._line.send(member.agent.endpoint, frame, self._limit)
+            except CallFailed as error:
+                if error.code.retryable:
+                    continue
+            self._season.restore(agent_id)
+            return

@@ -1,0 +1,51 @@
+"""The manager's files and log: `standings.json`, `rounds.json` and `league.log.jsonl` follow the season."""
+
+from pathlib import Path
+from typing import Any
+
+from agent_league.clock import Clock, format_utc
+from agent_league.league.queries import Queries
+from agent_league.league.season import Season
+from agent_league.log import JsonLogger
+from agent_league.model.events import Event, MatchFinished, brief
+from agent_league.storage.files import Projection
+from agent_league.storage.repositories import RoundsRepository, StandingsRepository
+
+
+class Records:
+    """Listens to a season and writes down what it says."""
+
+    def __init__(self, season: Season, home: Path, clock: Clock, log: JsonLogger) -> None:
+        self._season = season
+        self._clock = clock
+        self._log = log
+        self._queries = Queries(season)
+        self._standings = StandingsRepository(season.league_id, home)
+        self._rounds = RoundsRepository(season.league_id, home)
+        self._projection = Projection(self._save, log)
+        season.listen(self._on_event)
+
+    def close(self) -> None:
+        self._projection.flush()
+
+    def _on_event(self, event: Event) -> None:
+        details: dict[str, Any] = brief(event)
+        if isinstance(event, MatchFinished):
+            result = event.result
+            details = {"match_id": result.match_id, "outcome": result.outcome, "winner": result.winner}
+        self._log.info(type(event).__name__, **details)
+        self._projection.changed()
+
+    def _save(self) -> None:
+        now = format_utc(self._clock.now())
+        rows = [row.as_dict() for row in self._season.standings()]
+        self._standings.save(rows, self._season.rounds_completed, now)
+        rounds = self._queries.schedule()["rounds"] if self._season.schedule.rounds else []
+        for round_ in rounds:
+            round_["status"] = self._round_status(round_["round_id"])
+        self._rounds.save(rounds, now)
+
+    def _round_status(self, round_id: int) -> str:
+        if round_id <= self._season.rounds_completed:
+            return "COMPLETED"
+        return "RUNNING" if round_id == self._season.current_round else "PENDING"

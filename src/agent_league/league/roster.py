@@ -1,0 +1,247 @@
+"""The roster: who is registered, under which id and token, and in which state.
+
+Decides every application; the reasons of a refusal are those of the protocol.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from urllib.parse import urlsplit
+
+from agent_league.config.models import Security
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.tokens import new_token, same_hash, token_hash
+from agent_league.model.agents import AgentState, Player, Referee, Role
+from agent_league.transport.breaker import Breaker
+
+ID_FORMS = {
+    Role.PLAYER: re.compile(r"P(0[1-9]|[1-9]\d{1,3})", re.ASCII),
+    Role.REFEREE: re.compile(r"REF(0[1-9]|[1-9]\d{1,3})", re.ASCII),
+}
+ID_PREFIXES = {Role.PLAYER: "P", Role.REFEREE: "REF"}
+
+
+class Reason(StrEnum):
+    """Why an application is refused."""
+
+    UNSUPPORTED_GAME = "Unsupported game type"
+    INVALID_ENDPOINT = "Invalid MCP endpoint"
+    DUPLICATE_NAME = "Duplicate display name"
+    CLOSED = "Registration closed"
+    FULL = "League full"
+
+
+class Rejected(Exception):
+    """An application is refused; `detail` says more than the protocol's reason."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What an agent says of itself when it registers."""
+
+    role: Role
+    wanted_id: str
+    display_name: str
+    endpoint: str
+    version: str
+    game_types: tuple[str, ...]
+    max_concurrent_matches: int = 1
+    token: str | None = None
+
+
+@dataclass(slots=True)
+class Member:
+    """A registered agent."""
+
+    agent: Player | Referee
+    role: Role
+    token_sha256: str
+    token_expires: datetime
+    breaker: Breaker
+    state: AgentState = AgentState.REGISTERED
+
+    @property
+    def agent_id(self) -> str:
+        return self.agent.player_id if isinstance(self.agent, Player) else self.agent.referee_id
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """An accepted application. The token is shown this once."""
+
+    member: Member
+    token: str
+    returned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RosterRules:
+    """What an application is measured by."""
+
+    game_type: str
+    max_players: int
+    security: Security
+    allowed_hosts: Sequence[str]
+    failure_threshold: int
+
+    @property
+    def tokenless_return(self) -> bool:
+        if self.security.allow_tokenless_return is not None:
+            return self.security.allow_tokenless_return
+        return all(is_loopback(host) for host in self.allowed_hosts)
+
+
+class Roster:
+    """All registered agents of a league."""
+
+    def __init__(self, rules: RosterRules) -> None:
+        self._rules = rules
+        self._members: dict[str, Member] = {}
+        self._by_token: dict[str, Member] = {}
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self._members.values())
+
+    def get(self, agent_id: str) -> Member | None:
+        return self._members.get(agent_id)
+
+    def of(self, role: Role) -> list[Member]:
+        """The members of a role, in the order of their ids."""
+        members = (member for member in self if member.role is role)
+        return sorted(members, key=lambda member: (len(member.agent_id), member.agent_id))
+
+    def players(self) -> Mapping[str, Player]:
+        return {member.agent_id: member.agent for member in self.of(Role.PLAYER) if isinstance(member.agent, Player)}
+
+    def referees(self) -> Mapping[str, Referee]:
+        return {member.agent_id: member.agent for member in self.of(Role.REFEREE) if isinstance(member.agent, Referee)}
+
+    def owner_of(self, token: str, now: datetime) -> Member | None:
+        """Whose valid token this is."""
+        presented = token_hash(token)
+        member = self._by_token.get(presented)
+        if member is None or not same_hash(member.token_sha256, presented) or member.token_expires <= now:
+            return None
+        return member
+
+    def register(self, application: Application, *, is_open: bool, now: datetime) -> Admission:
+        """Admits an agent, for the first time or again; raises Rejected."""
+        known = self._recognise(application, now)
+        if problem := endpoint_problem(application.endpoint, self._rules.allowed_hosts):
+            raise Rejected(Reason.INVALID_ENDPOINT, problem)
+        if self._rules.game_type not in application.game_types:
+            raise Rejected(Reason.UNSUPPORTED_GAME, f"this league plays {self._rules.game_type!r}")
+        namesake = self._named(application)
+        if namesake is not None and namesake is not known:
+            raise Rejected(Reason.DUPLICATE_NAME, f"{application.display_name!r} is taken")
+        if known is not None:
+            return self._readmit(known, application, now)
+        if not is_open:
+            raise Rejected(Reason.CLOSED, "the league has started")
+        if application.role is Role.PLAYER and len(self.of(Role.PLAYER)) >= self._rules.max_players:
+            raise Rejected(Reason.FULL, f"at most {self._rules.max_players} players may take part")
+        return self._admit(application, now)
+
+    def _recognise(self, application: Application, now: datetime) -> Member | None:
+        """The member that comes back: by its token or, where that is allowed, by its name and address."""
+        if application.token is not None and self._rules.security.enable_auth_tokens:
+            member = self.owner_of(application.token, now)
+            claimed = self._members.get(application.wanted_id)
+            if member is None or member.role is not application.role or claimed not in (None, member):
+                raise Refusal(
+                    ErrorCode.AUTH_TOKEN_INVALID,
+                    "this token is not valid here; register without one to get a new one",
+                    expected_format="tok-{agent_id}-{hash}",
+                )
+            return member
+        namesake = self._named(application)
+        if namesake and self._rules.tokenless_return and namesake.agent.endpoint == application.endpoint:
+            return namesake
+        return None
+
+    def _named(self, application: Application) -> Member | None:
+        same = (member for member in self if member.role is application.role)
+        return next((member for member in same if member.agent.display_name == application.display_name), None)
+
+    def _admit(self, application: Application, now: datetime) -> Admission:
+        agent_id = self._new_id(application)
+        token, token_sha256, expires = self._new_token(agent_id, now)
+        member = Member(
+            agent=_agent(agent_id, application),
+            role=application.role,
+            token_sha256=token_sha256,
+            token_expires=expires,
+            breaker=Breaker(self._rules.failure_threshold),
+        )
+        self._members[agent_id] = self._by_token[token_sha256] = member
+        return Admission(member, token, returned=False)
+
+    def _readmit(self, member: Member, application: Application, now: datetime) -> Admission:
+        token, token_sha256, expires = self._new_token(member.agent_id, now)
+        del self._by_token[member.token_sha256]
+        member.agent = _agent(member.agent_id, application)
+        member.token_sha256, member.token_expires = token_sha256, expires
+        member.breaker.record(ok=True)
+        self._by_token[token_sha256] = member
+        return Admission(member, token, returned=True)
+
+    def _new_token(self, agent_id: str, now: datetime) -> tuple[str, str, datetime]:
+        token = new_token(agent_id, self._rules.security.token_length)
+        return token, token_hash(token), now + timedelta(hours=self._rules.security.token_ttl_hours)
+
+    def _new_id(self, application: Application) -> str:
+        """The id that was asked for, where it has the right form and is free; else the next one."""
+        wanted = application.wanted_id
+        if ID_FORMS[application.role].fullmatch(wanted) and wanted not in self._members:
+            return wanted
+        number = 1
+        while (agent_id := f"{ID_PREFIXES[application.role]}{number:02}") in self._members:
+            number += 1
+        return agent_id
+
+
+def _agent(agent_id: str, application: Application) -> Player | Referee:
+    shared: dict[str, Any] = {
+        "display_name": application.display_name,
+        "endpoint": application.endpoint,
+        "version": application.version,
+        "game_types": application.game_types,
+    }
+    if application.role is Role.PLAYER:
+        return Player(agent_id, **shared)
+    return Referee(agent_id, **shared, max_concurrent_matches=application.max_concurrent_matches)
+
+
+def endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | None:
+    """What is wrong with an address that an agent hands in, or None."""
+    expected = "expected an address such as http://localhost:8101/mcp"
+    try:
+        parts = urlsplit(endpoint)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return expected
+    if parts.scheme not in ("http", "https") or not host or port == 0 or any(c.isspace() for c in endpoint):
+        return expected
+    if parts.username or parts.password or parts.fragment:
+        return f"{expected}, without user name, password or fragment"
+    if "*" not in allowed_hosts and host not in allowed_hosts:
+        return f"the host {host!r} is not in network.allowed_hosts of system.json"
+    return None
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

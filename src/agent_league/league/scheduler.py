@@ -1,0 +1,60 @@
+"""Who meets whom, and when: arithmetic over a list of player ids.
+
+Every pair meets once, nobody twice in a round; an odd number of players gives one of them a free round each time.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from agent_league.model.schedule import Pairing, Round, Schedule
+
+Pair = tuple[int, int]
+
+BOARD_FOR_FOUR: tuple[tuple[Pair, ...], ...] = (
+    ((0, 1), (2, 3)),
+    ((2, 0), (3, 1)),
+    ((3, 0), (2, 1)),
+)
+"""Table 16 of seed 003."""
+
+
+def make_schedule(player_ids: Sequence[str], matches_per_round: int | None = None) -> Schedule:
+    """The round robin; rounds with more matches than `matches_per_round` are split."""
+    rounds: list[Round] = []
+    for pairs in _split(_boards(len(player_ids)), matches_per_round):
+        round_id = len(rounds) + 1
+        pairings = tuple(
+            Pairing(f"R{round_id}M{number}", round_id, player_ids[a], player_ids[b])
+            for number, (a, b) in enumerate(pairs, start=1)
+        )
+        rounds.append(Round(round_id, pairings))
+    return Schedule(tuple(rounds))
+
+
+def _boards(players: int) -> Iterator[Sequence[Pair]]:
+    """The pairs of each round, by the circle method: the first stays, the others walk around."""
+    if players == 4:
+        yield from BOARD_FOR_FOUR
+        return
+    places = players + players % 2
+    ring = list(range(1, places))
+    for _ in range(places - 1):
+        circle = [0, *ring]
+        facing = [(circle[i], circle[-1 - i]) for i in range(places // 2)]
+        yield [_sides(a, b, players) for a, b in facing if max(a, b) < players]
+        ring = [ring[-1], *ring[:-1]]
+
+
+def _sides(one: int, other: int, players: int) -> Pair:
+    """Who is player A: against the half of the field that follows it in the circle.
+
+    On an odd circle everybody is A exactly as often as B; an even field is such a circle with one place left empty.
+    """
+    circle = players + 1 - players % 2
+    return (one, other) if 0 < (other - one) % circle <= circle // 2 else (other, one)
+
+
+def _split(boards: Iterator[Sequence[Pair]], limit: int | None) -> Iterator[Sequence[Pair]]:
+    for board in boards:
+        size = min(limit or len(board), len(board)) or 1
+        for start in range(0, len(board), size):
+            yield board[start : start + size]

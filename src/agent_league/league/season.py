@@ -1,0 +1,229 @@
+"""The season: the state of a league, and the only code that changes it.
+
+Every change is told to the listeners as an event. Nothing here waits, calls anybody or reads a clock of its own.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from enum import StrEnum
+
+from agent_league.config.models import LeagueConfig, SystemConfig
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.roster import Admission, Application, Member, Roster, RosterRules
+from agent_league.league.scheduler import make_schedule
+from agent_league.league.standings import Table
+from agent_league.model.agents import AgentState, Role, advance
+from agent_league.model.events import (
+    AgentRegistered,
+    AgentStateChanged,
+    Event,
+    LeagueCompleted,
+    LeagueStarted,
+    MatchFinished,
+    RoundCompleted,
+    RoundStarted,
+)
+from agent_league.model.results import MatchResult, Scoring, StandingsRow
+from agent_league.model.schedule import Pairing, Round, Schedule
+
+Listener = Callable[[Event], None]
+
+
+class Phase(StrEnum):
+    """Where a league stands."""
+
+    REGISTRATION = "REGISTRATION"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+
+
+class Season:
+    """One league from its first registration to its last result."""
+
+    def __init__(self, league: LeagueConfig, system: SystemConfig) -> None:
+        self.league = league
+        self.league_id = league.league_id
+        self.scoring = Scoring(
+            win_points=league.scoring.win_points,
+            draw_points=league.scoring.draw_points,
+            loss_points=league.scoring.loss_points,
+            technical_loss_points=league.scoring.technical_loss_points,
+        )
+        self.roster = Roster(
+            RosterRules(
+                game_type=league.game_type,
+                max_players=league.participants.max_players,
+                security=system.security,
+                allowed_hosts=system.network.allowed_hosts,
+                failure_threshold=system.circuit_breaker.failure_threshold,
+            )
+        )
+        self.phase = Phase.REGISTRATION
+        self.schedule = Schedule(())
+        self.current_round = 0
+        self.rounds_completed = 0
+        self.assigned: dict[str, str] = {}
+        """Match id -> the referee it was given to."""
+        self.results: dict[str, MatchResult] = {}
+        self._pairings: dict[str, Pairing] = {}
+        self._table = self._new_table()
+        self._listeners: list[Listener] = []
+
+    def listen(self, listener: Listener) -> None:
+        self._listeners.append(listener)
+
+    def register(self, application: Application, now: datetime) -> Admission:
+        """Admits an agent; raises Rejected or a Refusal."""
+        is_open = self.phase is Phase.REGISTRATION
+        admission = self.roster.register(application, is_open=is_open, now=now)
+        member = admission.member
+        if is_open:
+            self._table = self._new_table()
+        elif member.state is AgentState.SUSPENDED:
+            self._change(member, AgentState.ACTIVE, "came back")
+        self._tell(
+            AgentRegistered(
+                role=member.role,
+                agent_id=member.agent_id,
+                display_name=member.agent.display_name,
+                endpoint=member.agent.endpoint,
+                returned=admission.returned,
+            )
+        )
+        return admission
+
+    def obstacle(self) -> str | None:
+        """What stands in the way of a start, or None."""
+        if self.phase is not Phase.REGISTRATION:
+            return f"the league is {self.phase}"
+        players, least = len(self.roster.players()), self.league.participants.min_players
+        if players < least:
+            return f"{players} players are registered, at least {least} are needed"
+        if not self.roster.referees():
+            return "no referee is registered"
+        return None
+
+    def start(self) -> None:
+        """Closes registration and makes the schedule."""
+        if problem := self.obstacle():
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {problem}")
+        self.schedule = self.preview()
+        self._pairings = {pairing.match_id: pairing for pairing in self.schedule.pairings}
+        self.phase = Phase.RUNNING
+        for member in self.roster:
+            member.state = advance(member.state, AgentState.ACTIVE)
+        self._tell(
+            LeagueStarted(
+                league_id=self.league_id,
+                players=len(self.roster.players()),
+                referees=len(self.roster.referees()),
+                rounds=len(self.schedule.rounds),
+                matches=len(self._pairings),
+            )
+        )
+
+    def preview(self) -> Schedule:
+        """The schedule of those who are registered now."""
+        return make_schedule(list(self.roster.players()), self.league.scheduling.matches_per_round)
+
+    def begin_round(self, round_: Round) -> None:
+        self.current_round = round_.round_id
+        self._tell(RoundStarted(round_))
+
+    def assign(self, match_id: str, referee_id: str) -> None:
+        self.assigned[match_id] = referee_id
+
+    def pairing(self, match_id: str) -> Pairing:
+        found = self._pairings.get(match_id)
+        if found is None:
+            raise Refusal(
+                ErrorCode.MATCH_NOT_FOUND,
+                f"no match {match_id[:80]!r} in this league",
+                match_id=match_id[:80],
+            )
+        return found
+
+    def record(self, result: MatchResult, referee_id: str) -> bool:
+        """Takes a result from the referee the match was given to; False where it was known already."""
+        if self.assigned.get(result.match_id) != referee_id:
+            raise Refusal(
+                ErrorCode.MATCH_NOT_FOUND,
+                f"match {result.match_id} was not given to {referee_id}",
+                match_id=result.match_id,
+            )
+        known = self.results.get(result.match_id)
+        if known is not None:
+            if known.same_as(result):
+                return False
+            raise Refusal(
+                ErrorCode.INVALID_MESSAGE_FORMAT,
+                f"match {result.match_id} is finished with another result, which stands",
+                match_id=result.match_id,
+                recorded_winner=known.winner,
+            )
+        self.results[result.match_id] = result
+        self._table.record(result)
+        self._tell(MatchFinished(result))
+        return True
+
+    def complete_round(self, round_id: int) -> None:
+        self.rounds_completed = round_id
+        self._tell(RoundCompleted(round_id, self.standings()))
+
+    def complete(self) -> None:
+        self.phase = Phase.COMPLETED
+        for member in self.roster:
+            member.state = advance(member.state, AgentState.SHUTDOWN)
+        self._tell(
+            LeagueCompleted(
+                league_id=self.league_id,
+                rounds=len(self.schedule.rounds),
+                matches=len(self.results),
+                standings=self.standings(),
+            )
+        )
+
+    def note_call(self, agent_id: str, *, ok: bool) -> None:
+        """Counts what becomes of a call to an agent: enough failures in a row suspend it."""
+        if member := self.roster.get(agent_id):
+            member.breaker.record(ok=ok)
+            self._judge(member)
+
+    def note_failures(self, agent_id: str, failures_in_a_row: int) -> None:
+        """Takes over a referee's count."""
+        if member := self.roster.get(agent_id):
+            member.breaker.failures = failures_in_a_row
+            self._judge(member)
+
+    def restore(self, agent_id: str) -> None:
+        """A suspended agent answers again."""
+        member = self.roster.get(agent_id)
+        if member is not None and member.state is AgentState.SUSPENDED:
+            member.breaker.half_close()
+            self._change(member, AgentState.ACTIVE, "answers again")
+
+    def standings(self) -> tuple[StandingsRow, ...]:
+        return self._table.rows()
+
+    @property
+    def table(self) -> Table:
+        return self._table
+
+    def results_of(self, round_: Round) -> Sequence[MatchResult]:
+        return [self.results[pairing.match_id] for pairing in round_.pairings]
+
+    def _judge(self, member: Member) -> None:
+        if member.breaker.is_open and member.state is AgentState.ACTIVE:
+            self._change(member, AgentState.SUSPENDED, f"{member.breaker.failures} failures in a row")
+
+    def _change(self, member: Member, state: AgentState, why: str) -> None:
+        member.state = advance(member.state, state)
+        self._tell(AgentStateChanged(member.agent_id, state, why))
+
+    def _new_table(self) -> Table:
+        names = {member.agent_id: member.agent.display_name for member in self.roster.of(Role.PLAYER)}
+        return Table(names, self.scoring, self.league.scoring.tiebreakers)
+
+    def _tell(self, event: Event) -> None:
+        for listener in self._listeners:
+            listener(event)

@@ -1,0 +1,90 @@
+"""The table: points are added per match, ranks are worked out when somebody asks."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent_league.model.results import MatchResult, Outcome, Scoring, StandingsRow
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one player has collected."""
+
+    played: int = 0
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+    technical_losses: int = 0
+    points: int = 0
+
+
+class Table:
+    """The standings of a league."""
+
+    def __init__(self, names: Mapping[str, str], scoring: Scoring, tiebreakers: Sequence[str] = ()) -> None:
+        self._names = dict(names)
+        self._scoring = scoring
+        self._tiebreakers = tuple(tiebreakers)
+        self._tallies = {player_id: Tally() for player_id in self._names}
+        self._against: dict[tuple[str, str], int] = {}
+
+    def tally(self, player_id: str) -> Tally:
+        return self._tallies[player_id]
+
+    def record(self, result: MatchResult) -> None:
+        """Adds one result."""
+        for player_id, opponent_id in (result.players, result.players[::-1]):
+            tally = self._tallies[player_id]
+            points = self._scoring.points(result, player_id)
+            tally.played += 1
+            tally.points += points
+            if result.outcome is Outcome.DRAW:
+                tally.draws += 1
+            elif result.winner == player_id:
+                tally.wins += 1
+            else:
+                tally.losses += 1
+                tally.technical_losses += result.outcome is Outcome.TECHNICAL_LOSS
+            meeting = (player_id, opponent_id)
+            self._against[meeting] = self._against.get(meeting, 0) + points
+
+    def rows(self) -> tuple[StandingsRow, ...]:
+        """The table in order: points, then the tiebreakers, then the player's id."""
+        ranked = self._ranked(sorted(self._tallies, key=_id_order), ("points", *self._tiebreakers))
+        return tuple(self._row(rank, player_id) for rank, player_id in enumerate(ranked, start=1))
+
+    def _ranked(self, group: Sequence[str], criteria: Sequence[str]) -> list[str]:
+        """Sorts a group by the first criterion, and those it leaves level by the next ones."""
+        if len(group) < 2 or not criteria:
+            return list(group)
+        value = self._criterion(criteria[0], group)
+        levels: dict[float, list[str]] = {}
+        for player_id in group:
+            levels.setdefault(value(player_id), []).append(player_id)
+        ordered = (levels[level] for level in sorted(levels, reverse=True))
+        return [player_id for level in ordered for player_id in self._ranked(level, criteria[1:])]
+
+    def _criterion(self, name: str, group: Iterable[str]) -> Callable[[str], float]:
+        """What a criterion counts for a player; more is better."""
+        if name == "head_to_head":
+            return lambda player_id: sum(self._against.get((player_id, other), 0) for other in group)
+        sign = -1 if name in ("losses", "technical_losses") else 1
+        return lambda player_id: sign * int(getattr(self._tallies[player_id], name))
+
+    def _row(self, rank: int, player_id: str) -> StandingsRow:
+        tally = self._tallies[player_id]
+        return StandingsRow(
+            rank=rank,
+            player_id=player_id,
+            display_name=self._names[player_id],
+            played=tally.played,
+            wins=tally.wins,
+            draws=tally.draws,
+            losses=tally.losses,
+            points=tally.points,
+        )
+
+
+def _id_order(player_id: str) -> tuple[int, str]:
+    """P2 before P10, P99 before P100."""
+    return (len(player_id), player_id)

@@ -1,0 +1,99 @@
+"""JSON lines: one event a line, at the seeds' paths, never a token.
+
+`JsonLogger` keeps the interface of seed 000. A file is opened at the first line and kept open; each line is written
+whole and at once.
+"""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+import orjson
+
+from agent_league.clock import format_utc
+
+LEVELS = {"DEBUG": 10, "INFO": 20, "WARN": 30, "WARNING": 30, "ERROR": 40}
+SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "token"})
+REDACTED = "[redacted]"
+
+
+def redacted(value: Any) -> Any:
+    """The same data with every token's value replaced."""
+    if isinstance(value, dict):
+        return {
+            key: REDACTED if key in SECRET_FIELDS and inner is not None else redacted(inner)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [redacted(inner) for inner in value]
+    return value
+
+
+class JsonLogger:
+    """Writes the events of one component to `<log_root>/<folder>/<component>.log.jsonl`."""
+
+    def __init__(
+        self,
+        component: str,
+        league_id: str | None = None,
+        log_root: Path | str = Path("SHARED/logs"),
+        *,
+        level: str = "INFO",
+        folder: str | None = None,
+    ) -> None:
+        self.component = component
+        self.log_root = Path(log_root)
+        self._folder = folder or (f"league/{league_id}" if league_id else "agents")
+        self._threshold = LEVELS[level]
+        self._file: TextIO | None = None
+
+    @property
+    def log_file(self) -> Path:
+        return self.log_root / self._folder / f"{self.component}.log.jsonl"
+
+    def rename(self, component: str) -> None:
+        """Goes on under another name: an agent learns its id only when it has registered."""
+        if component != self.component:
+            self.close()
+            self.component = component
+
+    def enabled(self, level: str) -> bool:
+        return LEVELS[level] >= self._threshold
+
+    def log(self, event_type: str, level: str = "INFO", **details: Any) -> None:
+        if not self.enabled(level):
+            return
+        entry = {
+            "timestamp": format_utc(datetime.now(UTC)),
+            "component": self.component,
+            "event_type": event_type,
+            "level": level,
+            **redacted(details),
+        }
+        line = orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        try:
+            if self._file is None:
+                self.log_file.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self.log_file.open("a", encoding="utf-8")
+            self._file.write(line + "\n")
+            self._file.flush()
+        except OSError as error:  # a full disk must not end a match
+            sys.stderr.write(f"log {self.log_file}: {error}\n")
+
+    def debug(self, event_type: str, **details: Any) -> None:
+        self.log(event_type, "DEBUG", **details)
+
+    def info(self, event_type: str, **details: Any) -> None:
+        self.log(event_type, "INFO", **details)
+
+    def warning(self, event_type: str, **details: Any) -> None:
+        self.log(event_type, "WARNING", **details)
+
+    def error(self, event_type: str, **details: Any) -> None:
+        self.log(event_type, "ERROR", **details)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -1,0 +1,1 @@
+"""The words everybody inside shares: frozen dataclasses and closed sets, no behaviour at the edge."""

@@ -1,0 +1,69 @@
+"""Agents: their roles, who they are, and the states of their life."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from agent_league.errors import AgentLeagueError
+
+
+class Role(StrEnum):
+    """The three kinds of agents."""
+
+    LEAGUE_MANAGER = "league_manager"
+    REFEREE = "referee"
+    PLAYER = "player"
+
+
+class AgentState(StrEnum):
+    """The states an agent goes through."""
+
+    INIT = "INIT"
+    REGISTERED = "REGISTERED"
+    ACTIVE = "ACTIVE"
+    SUSPENDED = "SUSPENDED"
+    SHUTDOWN = "SHUTDOWN"
+
+
+TRANSITIONS: dict[AgentState, frozenset[AgentState]] = {
+    AgentState.INIT: frozenset({AgentState.REGISTERED, AgentState.SHUTDOWN}),
+    AgentState.REGISTERED: frozenset({AgentState.ACTIVE, AgentState.SUSPENDED, AgentState.SHUTDOWN}),
+    AgentState.ACTIVE: frozenset({AgentState.SUSPENDED, AgentState.SHUTDOWN}),
+    AgentState.SUSPENDED: frozenset({AgentState.ACTIVE, AgentState.SHUTDOWN}),
+    AgentState.SHUTDOWN: frozenset(),
+}
+
+
+class IllegalTransition(AgentLeagueError):
+    """A step between states that the life of an agent doesn't have."""
+
+
+def advance(current: AgentState, target: AgentState) -> AgentState:
+    """The next state; staying where one is, is always allowed."""
+    if target != current and target not in TRANSITIONS[current]:
+        raise IllegalTransition(f"an agent can't go from {current} to {target}")
+    return target
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A registered player."""
+
+    player_id: str
+    display_name: str
+    endpoint: str
+    version: str = "1.0.0"
+    game_types: tuple[str, ...] = ()
+    protocol: str = "league.v2"
+
+
+@dataclass(frozen=True, slots=True)
+class Referee:
+    """A registered referee."""
+
+    referee_id: str
+    display_name: str
+    endpoint: str
+    version: str = "1.0.0"
+    game_types: tuple[str, ...] = ()
+    max_concurrent_matches: int = 1
+    protocol: str = field(default="league.v2")

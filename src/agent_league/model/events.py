@@ -1,0 +1,89 @@
+"""What happens in a league, as facts for whoever watches: the terminal, the log, the files."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from agent_league.model.agents import AgentState, Role
+from agent_league.model.results import MatchResult, StandingsRow
+from agent_league.model.schedule import Round
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRegistered:
+    """An agent is in, for the first time or again."""
+
+    role: Role
+    agent_id: str
+    display_name: str
+    endpoint: str
+    returned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStateChanged:
+    """An agent was suspended, came back, or is done."""
+
+    agent_id: str
+    state: AgentState
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueStarted:
+    """Registration is closed and the schedule stands."""
+
+    league_id: str
+    players: int
+    referees: int
+    rounds: int
+    matches: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoundStarted:
+    """A round was announced."""
+
+    round: Round
+
+
+@dataclass(frozen=True, slots=True)
+class MatchFinished:
+    """A result was recorded."""
+
+    result: MatchResult
+
+
+@dataclass(frozen=True, slots=True)
+class RoundCompleted:
+    """All results of a round are in."""
+
+    round_id: int
+    standings: tuple[StandingsRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueCompleted:
+    """The last round is over."""
+
+    league_id: str
+    rounds: int
+    matches: int
+    standings: tuple[StandingsRow, ...]
+
+
+Event = (
+    AgentRegistered
+    | AgentStateChanged
+    | LeagueStarted
+    | RoundStarted
+    | MatchFinished
+    | RoundCompleted
+    | LeagueCompleted
+)
+
+
+def brief(event: Event) -> dict[str, Any]:
+    """The plain fields of an event, for a log line: no tables, no schedules."""
+    plain = (str, int, float, bool, type(None))
+    found = ((field.name, getattr(event, field.name)) for field in fields(event))
+    return {name: value for name, value in found if isinstance(value, plain)}

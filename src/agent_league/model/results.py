@@ -1,0 +1,91 @@
+"""Results: who won is apart from how it ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Outcome(StrEnum):
+    """Who won: the `status` of a finished match."""
+
+    WIN = "WIN"
+    DRAW = "DRAW"
+    TECHNICAL_LOSS = "TECHNICAL_LOSS"
+
+
+class Termination(StrEnum):
+    """How it ended for one player."""
+
+    NORMAL = "normal"
+    DECLINED = "declined"
+    JOIN_TIMEOUT = "join_timeout"
+    MOVE_TIMEOUT = "move_timeout"
+    DISCONNECTED = "disconnected"
+    ILLEGAL_MOVE = "illegal_move"
+    UNREADABLE_ANSWER = "unreadable_answer"
+    SUSPENDED = "suspended"
+    BAD_TOKEN = "bad_token"  # noqa: S105 - the name of an ending
+    REFEREE_LOST = "referee_lost"
+    VOID = "void"
+
+
+class MatchState(StrEnum):
+    """The states of a match."""
+
+    WAITING_FOR_PLAYERS = "WAITING_FOR_PLAYERS"
+    COLLECTING_CHOICES = "COLLECTING_CHOICES"
+    DRAWING_NUMBER = "DRAWING_NUMBER"
+    FINISHED = "FINISHED"
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """The league's rule that turns an outcome into points."""
+
+    win_points: int = 3
+    draw_points: int = 1
+    loss_points: int = 0
+    technical_loss_points: int = 0
+
+    def points(self, result: "MatchResult", player_id: str) -> int:
+        """What a player gets for a result."""
+        if result.outcome is Outcome.DRAW:
+            return self.draw_points
+        if result.winner == player_id:
+            return self.win_points
+        return self.loss_points if result.outcome is Outcome.WIN else self.technical_loss_points
+
+
+@dataclass(frozen=True, slots=True)
+class MatchResult:
+    """A match that was played, as the league records it."""
+
+    match_id: str
+    round_id: int
+    players: tuple[str, str]
+    outcome: Outcome
+    winner: str | None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    terminations: Mapping[str, Termination] = field(default_factory=dict)
+
+    def same_as(self, other: "MatchResult") -> bool:
+        """Whether two reports of one match tell the same story."""
+        return (self.match_id, self.outcome, self.winner) == (other.match_id, other.outcome, other.winner)
+
+
+@dataclass(frozen=True, slots=True)
+class StandingsRow:
+    """One line of the table."""
+
+    rank: int
+    player_id: str
+    display_name: str
+    played: int
+    wins: int
+    draws: int
+    losses: int
+    points: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}

@@ -1,0 +1,40 @@
+"""The schedule: a *pairing* is planned here, a match is played elsewhere."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Two players who are to meet in a round."""
+
+    match_id: str
+    round_id: int
+    player_a: str
+    player_b: str
+
+    @property
+    def players(self) -> tuple[str, str]:
+        return (self.player_a, self.player_b)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The pairings that are played at the same time."""
+
+    round_id: int
+    pairings: tuple[Pairing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """All rounds of a league, in order."""
+
+    rounds: tuple[Round, ...]
+
+    @property
+    def pairings(self) -> tuple[Pairing, ...]:
+        return tuple(pairing for round_ in self.rounds for pairing in round_.pairings)
+
+    def next_round_id(self, round_id: int) -> int | None:
+        """The round after this one, or None after the last."""
+        return round_id + 1 if round_id < len(self.rounds) else None

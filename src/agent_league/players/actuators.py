@@ -1,0 +1,38 @@
+"""Actuators: from decisions to the messages that carry them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from agent_league.clock import Clock, format_utc
+from agent_league.players.observation import Move
+from agent_league.protocol import v2
+from agent_league.protocol.envelope import Message
+
+
+class Actuators:
+    """Writes the player's answers. `credentials` gives its id and token, once it has them."""
+
+    def __init__(self, clock: Clock, credentials: Callable[[], tuple[str, str | None]]) -> None:
+        self._clock = clock
+        self._credentials = credentials
+
+    def join(self, invitation: v2.GameInvitation, *, accept: bool) -> Message:
+        return self._answer(v2.GameJoinAck, invitation, arrival_timestamp=format_utc(self._clock.now()), accept=accept)
+
+    def choose_parity(self, call: v2.ChooseParityCall, move: Move) -> Message:
+        return self._answer(v2.ChooseParityResponse, call, parity_choice=move)
+
+    def make_move(self, call: v2.GameMoveCall, move: Move) -> Message:
+        return self._answer(v2.GameMoveResponse, call, move_data=move)
+
+    def _answer(self, kind: type[Message], question: Message, **fields: Any) -> Message:
+        player_id, token = self._credentials()
+        return kind.write(
+            sender=f"player:{player_id}",
+            timestamp=format_utc(self._clock.now()),
+            conversation_id=question.conversation_id,
+            auth_token=token,
+            match_id=question.match_id,
+            player_id=player_id,
+            **fields,
+        )

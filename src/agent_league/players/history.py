@@ -1,0 +1,81 @@
+"""A player's memory: its games, its statistics and its opponent models, kept in `history.json`."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from agent_league.log import JsonLogger
+from agent_league.players.observation import GameRecord
+from agent_league.players.opponents import OpponentModel
+from agent_league.storage.files import Projection
+from agent_league.storage.repositories import PlayerHistoryRepository
+
+KEPT_GAMES = 10_000
+
+
+class History:
+    """What a player remembers; a match is remembered once, however often its result is told."""
+
+    def __init__(self, player_id: str, home: Path, log: JsonLogger) -> None:
+        self._repository = PlayerHistoryRepository(player_id, home)
+        self._projection = Projection(self._save, log)
+        self.games: list[GameRecord] = []
+        self.opponents: dict[str, OpponentModel] = {}
+        self._known: set[tuple[str | None, str]] = set()
+        for entry in self._repository.load().get("matches", []):
+            if (game := _read(entry)) is not None:
+                self._take(game)
+
+    def remember(self, game: GameRecord) -> bool:
+        """Adds a game; False where it is known already."""
+        if (game.league_id, game.match_id) in self._known:
+            return False
+        self._take(game)
+        self._projection.changed()
+        return True
+
+    def statistics(self) -> dict[str, int]:
+        outcomes = Counter(game.outcome for game in self.games)
+        return {
+            "played": len(self.games),
+            "wins": outcomes["WIN"],
+            "draws": outcomes["DRAW"],
+            "losses": outcomes["LOSS"] + outcomes["TECHNICAL_LOSS"],
+            "technical_losses": outcomes["TECHNICAL_LOSS"],
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "stats": self.statistics(),
+            "matches": [asdict(game) for game in self.games[-KEPT_GAMES:]],
+            "opponents": {opponent: model.as_dict() for opponent, model in self.opponents.items()},
+        }
+
+    def close(self) -> None:
+        self._projection.flush()
+
+    def _take(self, game: GameRecord) -> None:
+        self._known.add((game.league_id, game.match_id))
+        self.games.append(game)
+        self.opponents.setdefault(game.opponent_id, OpponentModel()).learn(game)
+
+    def _save(self) -> None:
+        self._repository.save(self.as_dict())
+
+
+def _read(entry: Any) -> GameRecord | None:
+    """A saved game; None for one that somebody has edited beyond recognition."""
+    if not isinstance(entry, Mapping):
+        return None
+    try:
+        return GameRecord(
+            **{
+                **entry,
+                "my_moves": tuple(entry.get("my_moves", ())),
+                "opponent_moves": tuple(entry.get("opponent_moves", ())),
+            }
+        )
+    except TypeError:
+        return None

@@ -1,0 +1,75 @@
+"""What a strategy sees: the situation of one move, and the player's memory. No wire, no clock."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Protocol
+
+Move = Any
+
+
+@dataclass(frozen=True, slots=True)
+class GameRecord:
+    """One finished match, as the player remembers it."""
+
+    match_id: str
+    game_type: str
+    opponent_id: str
+    outcome: str
+    """WIN, DRAW, LOSS or TECHNICAL_LOSS, from the player's side."""
+    my_moves: tuple[Move, ...] = ()
+    opponent_moves: tuple[Move, ...] = ()
+    league_id: str | None = None
+    round_id: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The situation in which a move is wanted."""
+
+    game_type: str
+    match_id: str
+    player_id: str
+    opponent_id: str | None
+    legal_moves: tuple[Move, ...]
+    view: Any = None
+    """What the referee shows of the game."""
+    step: int = 0
+    round_id: int | None = None
+    standings: Mapping[str, int] = field(default_factory=dict)
+    history: Sequence[GameRecord] = ()
+    """All games of ours, oldest first."""
+    random: Random = field(default_factory=Random)
+    """The dice to use: the same under the same seed."""
+
+    @property
+    def against_opponent(self) -> list[GameRecord]:
+        """Our earlier games with this opponent."""
+        return [game for game in self.history if game.opponent_id == self.opponent_id]
+
+    @property
+    def opponent_moves(self) -> list[Move]:
+        """What this opponent played against us; what all of them did, where we never met."""
+        games = self.against_opponent or self.history
+        return [move for game in games for move in game.opponent_moves]
+
+    @property
+    def my_moves(self) -> list[Move]:
+        return [move for game in self.history for move in game.my_moves]
+
+    def other_than(self, move: Move) -> Move:
+        """Some legal move that isn't this one."""
+        others = [legal for legal in self.legal_moves if legal != move]
+        return self.random.choice(others or list(self.legal_moves))
+
+
+class Strategy(Protocol):
+    """An idea of how to play: one function, plain or a coroutine.
+
+    One that answers at once may say so with a class attribute `instant = True`; it is then called without a thread.
+    """
+
+    def choose(self, observation: Observation) -> Move:
+        """The move to make."""
+        ...

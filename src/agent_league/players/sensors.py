@@ -1,0 +1,97 @@
+"""Sensors: from messages to what the player thinks in."""
+
+import hashlib
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from agent_league.players.observation import GameRecord, Observation
+from agent_league.protocol import v2
+
+PARITIES = ("even", "odd")
+
+
+class Sensors:
+    """Reads what comes in. Under a seed, each question of a match has its own dice, whatever else goes on."""
+
+    def __init__(self, seed: str | None, name: str) -> None:
+        self._seed = seed
+        self._name = name
+
+    def see_parity_call(self, call: v2.ChooseParityCall, player_id: str, history: Sequence[GameRecord]) -> Observation:
+        return self._observe(call, player_id, history, call.game_type or "even_odd", PARITIES, None, 0)
+
+    def see_move_call(self, call: v2.GameMoveCall, player_id: str, history: Sequence[GameRecord]) -> Observation:
+        request = call.move_request
+        return self._observe(
+            call,
+            player_id,
+            history,
+            call.game_type,
+            tuple(request.valid_options),
+            request.context,
+            request.step,
+        )
+
+    def see_result(
+        self, message: v2.GameOver, player_id: str, league_id: str | None, opponent_id: str | None
+    ) -> GameRecord:
+        """A finished match from this player's side."""
+        result = message.game_result
+        choices: dict[str, Any] = result.choices or {}
+        if opponent_id is None:
+            opponent_id = next((other for other in choices if other != player_id), "unknown")
+        outcome = str(result.status)
+        if result.winner_player_id == player_id:
+            outcome = "WIN"
+        elif result.status == "WIN":
+            outcome = "LOSS"
+        extra = result.model_extra or {}
+        return GameRecord(
+            match_id=message.match_id,
+            game_type=message.game_type or "even_odd",
+            opponent_id=opponent_id,
+            outcome=outcome,
+            my_moves=_moves(choices.get(player_id)),
+            opponent_moves=_moves(choices.get(opponent_id)),
+            league_id=message.league_id or league_id,
+            round_id=message.round_id,
+            details={**extra, "reason": result.reason},
+        )
+
+    def _observe(
+        self,
+        call: v2.ChooseParityCall | v2.GameMoveCall,
+        player_id: str,
+        history: Sequence[GameRecord],
+        game_type: str,
+        legal_moves: tuple[Any, ...],
+        view: Any,
+        step: int,
+    ) -> Observation:
+        context = call.context
+        return Observation(
+            game_type=game_type,
+            match_id=call.match_id,
+            player_id=player_id,
+            opponent_id=context.opponent_id if context else None,
+            legal_moves=legal_moves,
+            view=view,
+            step=step,
+            round_id=call.round_id if call.round_id is not None else (context.round_id if context else None),
+            standings=context.your_standings.model_dump() if context and context.your_standings else {},
+            history=history,
+            random=self._dice(call.match_id, step),
+        )
+
+    def _dice(self, match_id: str, step: int) -> Random:
+        if self._seed is None:
+            return Random()  # noqa: S311 - a game, not a secret
+        text = f"{self._seed}/{self._name}/{match_id}/{step}"
+        return Random(hashlib.sha256(text.encode()).digest())  # noqa: S311 - a game, not a secret
+
+
+def _moves(choice: Any) -> tuple[Any, ...]:
+    if choice is None:
+        return ()
+    return tuple(choice) if isinstance(choice, list) else (choice,)

@@ -1,0 +1,13 @@
+"""One move after the other, in a circle."""
+
+from agent_league.players.observation import Move, Observation
+
+
+class Alternating:
+    """Goes through the legal moves in turn, game by game."""
+
+    instant = True
+
+    def choose(self, observation: Observation) -> Move:
+        played = len(observation.my_moves)
+        return observation.legal_moves[played % len(observation.legal_moves)]

@@ -1,0 +1,19 @@
+"""Against a habit of transitions."""
+
+from collections import Counter
+from itertools import pairwise
+
+from agent_league.players.observation import Move, Observation
+
+
+class Markov:
+    """Expects the move that most often followed the opponent's last one."""
+
+    instant = True
+
+    def choose(self, observation: Observation) -> Move:
+        moves = observation.opponent_moves
+        followers = Counter(after for before, after in pairwise(moves) if before == moves[-1])
+        if not followers:
+            return observation.random.choice(observation.legal_moves)
+        return observation.other_than(followers.most_common(1)[0][0])

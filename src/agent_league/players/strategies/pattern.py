@@ -1,0 +1,27 @@
+"""Against a repeating pattern."""
+
+from agent_league.players.observation import Move, Observation
+
+LONGEST = 5
+
+
+class Pattern:
+    """Looks for the last moves of the opponent earlier in its history, and expects what followed then."""
+
+    instant = True
+
+    def choose(self, observation: Observation) -> Move:
+        expected = self.expected(observation.opponent_moves)
+        if expected is None:
+            return observation.random.choice(observation.legal_moves)
+        return observation.other_than(expected)
+
+    @staticmethod
+    def expected(moves: list[Move]) -> Move | None:
+        """What followed the latest earlier occurrence of the longest recent run; None without one."""
+        for length in range(min(LONGEST, len(moves) - 1), 0, -1):
+            recent = moves[-length:]
+            for start in range(len(moves) - length - 1, -1, -1):
+                if moves[start : start + length] == recent:
+                    return moves[start + length]
+        return None

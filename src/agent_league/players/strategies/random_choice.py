@@ -1,0 +1,12 @@
+"""Any legal move, all equally likely."""
+
+from agent_league.players.observation import Move, Observation
+
+
+class RandomChoice:
+    """Plays any legal move, all equally likely."""
+
+    instant = True
+
+    def choose(self, observation: Observation) -> Move:
+        return observation.random.choice(observation.legal_moves)

@@ -1,0 +1,134 @@
+"""The checks on an arriving message, in the order of the protocol.
+
+Protocol (E018), required envelope fields (E003), types (E002), timestamp (E021); then the receiver's own: token and
+sender; then the message's own fields (E003, E002 or the field's own code). Each refusal names the field, what was
+expected and what came.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from agent_league.clock import parse_utc
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.protocol.envelope import Message, Part, Sender
+from agent_league.protocol.version import PROTOCOL_V2
+
+P = TypeVar("P", bound=Part)
+
+REQUIRED = ("protocol", "message_type", "sender", "timestamp", "conversation_id")
+OPTIONAL: Mapping[str, type] = {"auth_token": str, "league_id": str, "round_id": int, "match_id": str}
+SHOWN_LENGTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """The checked envelope of a message; its own fields are not yet read."""
+
+    message_type: str
+    sender: Sender
+    conversation_id: str
+    auth_token: str | None
+    league_id: str | None
+
+
+def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
+    """Checks the envelope or refuses the message."""
+    protocol = params.get("protocol")
+    if protocol is not None and protocol != PROTOCOL_V2:
+        raise Refusal(
+            ErrorCode.PROTOCOL_VERSION_MISMATCH,
+            f"'protocol' must be '{PROTOCOL_V2}'",
+            field="protocol",
+            expected=PROTOCOL_V2,
+            received=shown(protocol),
+        )
+    missing = [name for name in REQUIRED if params.get(name) is None]
+    if missing:
+        raise Refusal(
+            ErrorCode.MISSING_REQUIRED_FIELD,
+            f"missing in the envelope: {', '.join(missing)}",
+            missing_fields=missing,
+        )
+    for name in REQUIRED:
+        if not isinstance(params[name], str):
+            raise _wrong_type(name, "a string", params[name])
+    for name, kind in OPTIONAL.items():
+        value = params.get(name)
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise _wrong_type(name, "an integer" if kind is int else "a string", value)
+    if params["message_type"] != expected_type:
+        raise _wrong_type("message_type", repr(expected_type), params["message_type"])
+    sender = Sender.parse(params["sender"])
+    if sender is None:
+        raise _wrong_type("sender", "'league_manager', 'referee:ID' or 'player:ID'", params["sender"])
+    check_timestamp(params["timestamp"], "timestamp")
+    return Envelope(
+        message_type=params["message_type"],
+        sender=sender,
+        conversation_id=params["conversation_id"],
+        auth_token=params.get("auth_token"),
+        league_id=params.get("league_id"),
+    )
+
+
+def check_timestamp(text: str, field: str) -> None:
+    """Only ISO-8601 in UTC passes."""
+    if parse_utc(text) is None:
+        raise Refusal(
+            ErrorCode.INVALID_TIMESTAMP,
+            f"'{field}' must be ISO-8601 in UTC, ending in Z or +00:00",
+            field=field,
+            expected="2025-01-15T10:30:00Z",
+            received=shown(text),
+        )
+
+
+def read_fields(model: type[P], params: Mapping[str, Any]) -> P:
+    """Reads a message's own fields, or names all that are missing or the first that is wrong."""
+    try:
+        return model.model_validate(params)
+    except ValidationError as error:
+        raise _refusal(model, error) from None
+
+
+def shown(value: Any) -> Any:
+    """What came, short enough to send back."""
+    if isinstance(value, str):
+        return value if len(value) <= SHOWN_LENGTH else value[:SHOWN_LENGTH] + "..."
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return f"({type(value).__name__})"
+
+
+def _wrong_type(field: str, expected: str, value: Any) -> Refusal:
+    return Refusal(
+        ErrorCode.INVALID_MESSAGE_FORMAT,
+        f"'{field}' must be {expected}",
+        field=field,
+        expected=expected,
+        received=shown(value),
+    )
+
+
+def _refusal(model: type[Part], error: ValidationError) -> Refusal:
+    problems = error.errors(include_url=False, include_context=False)
+    missing = [_path(problem["loc"]) for problem in problems if problem["type"] == "missing"]
+    if missing:
+        return Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {', '.join(missing)}", missing_fields=missing)
+    first = problems[0]
+    field = _path(first["loc"])
+    codes = model.CODES if issubclass(model, Message) else {}
+    return Refusal(
+        codes.get(field, ErrorCode.INVALID_MESSAGE_FORMAT),
+        f"'{field}': {first['msg']}",
+        field=field,
+        expected=first["msg"],
+        received=shown(first["input"]),
+    )
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location)

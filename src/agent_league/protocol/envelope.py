@@ -1,0 +1,78 @@
+"""The envelope: the fields every message carries, and who a sender is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent_league.errors import ErrorCode
+from agent_league.model.agents import Role
+from agent_league.protocol.version import PROTOCOL_V2
+
+
+class Part(BaseModel):
+    """An object inside a message. Types are exact, unknown fields are kept."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class Message(Part):
+    """A message of `league.v2`: the envelope, to which each type adds its own fields."""
+
+    TYPE: ClassVar[str]
+    CODES: ClassVar[Mapping[str, ErrorCode]] = {}
+    """Fields whose wrong value has an error code of its own."""
+
+    protocol: str = PROTOCOL_V2
+    message_type: str
+    sender: str
+    timestamp: str
+    conversation_id: str
+    auth_token: str | None = None
+    league_id: str | None = None
+    round_id: int | None = None
+    match_id: str | None = None
+
+    @classmethod
+    def write(cls, *, sender: str, timestamp: str, conversation_id: str, **fields: Any) -> Self:
+        """A message of our own."""
+        return cls(
+            protocol=PROTOCOL_V2,
+            message_type=cls.TYPE,
+            sender=sender,
+            timestamp=timestamp,
+            conversation_id=conversation_id,
+            **fields,
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """What travels: every field that was given, also those that are null."""
+        return self.model_dump(exclude_unset=True)
+
+
+class Status(Part):
+    """The plain acknowledgement of a notice."""
+
+    status: str = Field(default="ok")
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A sender as it is written: `league_manager`, `referee:REF01`, `player:P01`."""
+
+    role: Role
+    agent_id: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Reads a sender, or None where it has no such form."""
+        if text == Role.LEAGUE_MANAGER:
+            return cls(Role.LEAGUE_MANAGER, text)
+        role, _, agent_id = text.partition(":")
+        if role not in (Role.REFEREE, Role.PLAYER) or not agent_id:
+            return None
+        return cls(Role(role), agent_id)
+
+    def __str__(self) -> str:
+        return self.role if self.role is Role.LEAGUE_MANAGER else f"{self.role}:{self.agent_id}"

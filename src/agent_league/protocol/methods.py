@@ -1,0 +1,91 @@
+"""The one table of methods: who serves it, what goes in, what comes out, how long it may take, who may call."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agent_league.model.agents import Role
+from agent_league.protocol import v2
+from agent_league.protocol.envelope import Message
+
+
+class Caller(StrEnum):
+    """Who may call a method."""
+
+    ANYBODY = "anybody"
+    APPLICANT = "an agent that registers"
+    AGENT = "a registered player or referee, with its own token"
+    REFEREE = "a registered referee, with its own token"
+    ADMIN = "the organiser, with the admin token"
+    MANAGER = "the league manager"
+    MATCH_REFEREE = "the referee of a match"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One row of the table. `limit` names the setting in `timeouts` of system.json."""
+
+    name: str
+    served_by: frozenset[Role]
+    request: type[Message] | None
+    reply: type[Message] | None
+    limit: str
+    caller: Caller
+
+
+_MANAGER = frozenset({Role.LEAGUE_MANAGER})
+_REFEREE = frozenset({Role.REFEREE})
+_PLAYER = frozenset({Role.PLAYER})
+_BOTH = _REFEREE | _PLAYER
+
+GENERIC = "generic_response_timeout_sec"
+JOIN = "game_join_ack_timeout_sec"
+MOVE = "move_timeout_sec"
+GAME_OVER = "game_over_timeout_sec"
+
+_TABLE: Iterable[Method] = (
+    Method(
+        "register_referee",
+        _MANAGER,
+        v2.RefereeRegisterRequest,
+        v2.RefereeRegisterResponse,
+        "register_referee_timeout_sec",
+        Caller.APPLICANT,
+    ),
+    Method(
+        "register_player",
+        _MANAGER,
+        v2.LeagueRegisterRequest,
+        v2.LeagueRegisterResponse,
+        "register_player_timeout_sec",
+        Caller.APPLICANT,
+    ),
+    Method("start_league", _MANAGER, v2.StartLeague, None, GENERIC, Caller.ADMIN),
+    Method("report_match_result", _MANAGER, v2.MatchResultReport, None, GENERIC, Caller.REFEREE),
+    Method("league_query", _MANAGER, v2.LeagueQuery, v2.LeagueQueryResponse, GENERIC, Caller.AGENT),
+    Method("get_standings", _MANAGER, None, None, GENERIC, Caller.ANYBODY),
+    Method("create_schedule", _MANAGER, None, None, GENERIC, Caller.ANYBODY),
+    Method("start_match", _REFEREE, v2.StartMatch, None, GENERIC, Caller.MANAGER),
+    Method("get_match_state", _REFEREE, None, None, GENERIC, Caller.ANYBODY),
+    Method("register_to_league", _REFEREE, None, None, GENERIC, Caller.MANAGER),
+    Method("collect_choices", _REFEREE, None, None, GENERIC, Caller.MANAGER),
+    Method("draw_number", _REFEREE, None, None, GENERIC, Caller.MANAGER),
+    Method("finalize_match", _REFEREE, None, None, GENERIC, Caller.MANAGER),
+    Method("handle_game_invitation", _PLAYER, v2.GameInvitation, v2.GameJoinAck, JOIN, Caller.MATCH_REFEREE),
+    Method("choose_parity", _PLAYER, v2.ChooseParityCall, v2.ChooseParityResponse, MOVE, Caller.MATCH_REFEREE),
+    Method("make_move", _PLAYER, v2.GameMoveCall, v2.GameMoveResponse, MOVE, Caller.MATCH_REFEREE),
+    Method("notify_match_result", _PLAYER, v2.GameOver, None, GAME_OVER, Caller.MATCH_REFEREE),
+    Method("notify_game_error", _PLAYER, v2.GameError, None, GAME_OVER, Caller.MATCH_REFEREE),
+    Method("notify_round", _BOTH, v2.RoundAnnouncement, None, GENERIC, Caller.MANAGER),
+    Method("update_standings", _BOTH, v2.LeagueStandingsUpdate, None, GENERIC, Caller.MANAGER),
+    Method("notify_round_completed", _BOTH, v2.RoundCompleted, None, GENERIC, Caller.MANAGER),
+    Method("notify_league_completed", _BOTH, v2.LeagueCompleted, None, GENERIC, Caller.MANAGER),
+    Method("get_player_state", _PLAYER, None, None, GENERIC, Caller.ANYBODY),
+)
+
+METHODS: Mapping[str, Method] = {method.name: method for method in _TABLE}
+
+
+def served_by(role: Role) -> tuple[Method, ...]:
+    """The methods that agents of a role answer."""
+    return tuple(method for method in METHODS.values() if role in method.served_by)

@@ -1,0 +1,51 @@
+"""How a league and its matches are set going; the seeds leave these two open."""
+
+from typing import ClassVar
+
+from agent_league.protocol.envelope import Message, Part
+from agent_league.protocol.v2.game import OwnStandings
+
+
+class StartLeague(Message):
+    """The organiser closes registration and starts; `auth_token` is the admin token."""
+
+    TYPE: ClassVar = "START_LEAGUE"
+
+
+class MatchPlayer(Part):
+    """All that a referee must know of a player."""
+
+    player_id: str
+    display_name: str
+    endpoint: str
+    protocol: str = "league.v2"
+    token_sha256: str | None = None
+    standings: OwnStandings = OwnStandings()
+    state: str = "ACTIVE"
+    failures_in_a_row: int = 0
+
+
+class MatchScoring(Part):
+    win_points: int = 3
+    draw_points: int = 1
+    loss_points: int = 0
+    technical_loss_points: int = 0
+
+
+class StartMatch(Message):
+    """The manager gives a match to a referee."""
+
+    TYPE: ClassVar = "START_MATCH"
+
+    league_id: str
+    round_id: int
+    match_id: str
+    game_type: str
+    player_A: MatchPlayer
+    player_B: MatchPlayer
+    player_A_id: str | None = None
+    player_A_endpoint: str | None = None
+    player_B_id: str | None = None
+    player_B_endpoint: str | None = None
+    match_token: str | None = None
+    scoring: MatchScoring = MatchScoring()

@@ -1,0 +1,120 @@
+"""One match: invitation, questions and answers, and its end."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from agent_league.errors import ErrorCode
+from agent_league.protocol.envelope import Message, Part
+
+Parity = Literal["even", "odd"]
+RoleInMatch = Literal["PLAYER_A", "PLAYER_B"]
+
+
+class GameInvitation(Message):
+    """The referee invites a player."""
+
+    TYPE: ClassVar = "GAME_INVITATION"
+
+    match_id: str
+    game_type: str | None = None
+    role_in_match: RoleInMatch | None = None
+    opponent_id: str | None = None
+
+
+class GameJoinAck(Message):
+    """The player comes, or declines."""
+
+    TYPE: ClassVar = "GAME_JOIN_ACK"
+
+    match_id: str | None = None
+    player_id: str | None = None
+    arrival_timestamp: str | None = None
+    accept: bool
+
+
+class OwnStandings(Part):
+    wins: int = 0
+    losses: int = 0
+    draws: int = 0
+
+
+class CallContext(Part):
+    opponent_id: str | None = None
+    round_id: int | None = None
+    your_standings: OwnStandings | None = None
+
+
+class ChooseParityCall(Message):
+    """Even/Odd: the referee asks for a choice."""
+
+    TYPE: ClassVar = "CHOOSE_PARITY_CALL"
+
+    match_id: str
+    player_id: str | None = None
+    game_type: str | None = None
+    context: CallContext | None = None
+    deadline: str | None = None
+
+
+class ChooseParityResponse(Message):
+    """Even/Odd: the choice, exactly `even` or `odd`."""
+
+    TYPE: ClassVar = "CHOOSE_PARITY_RESPONSE"
+    CODES: ClassVar[Mapping[str, ErrorCode]] = {"parity_choice": ErrorCode.INVALID_PARITY_CHOICE}
+
+    match_id: str | None = None
+    player_id: str | None = None
+    parity_choice: Parity
+
+
+class MoveRequest(Part):
+    """What is asked for: one of `valid_options`, given what the seat may see (`context`)."""
+
+    move_type: str
+    valid_options: list[Any]
+    context: Any = None
+    step: int
+    your_role: RoleInMatch
+
+
+class GameMoveCall(Message):
+    """Any game: the referee asks for a move."""
+
+    TYPE: ClassVar = "GAME_MOVE_CALL"
+
+    match_id: str
+    player_id: str | None = None
+    game_type: str
+    context: CallContext | None = None
+    move_request: MoveRequest
+    deadline: str | None = None
+
+
+class GameMoveResponse(Message):
+    """Any game: the move."""
+
+    TYPE: ClassVar = "GAME_MOVE_RESPONSE"
+    CODES: ClassVar[Mapping[str, ErrorCode]] = {"move_data": ErrorCode.INVALID_MOVE}
+
+    match_id: str | None = None
+    player_id: str | None = None
+    move_data: Any
+
+
+class GameResult(Part):
+    """How it ended; a game adds its own fields."""
+
+    status: Literal["WIN", "DRAW", "TECHNICAL_LOSS"]
+    winner_player_id: str | None = None
+    choices: dict[str, Any] | None = None
+    reason: str | None = None
+
+
+class GameOver(Message):
+    """The match is over."""
+
+    TYPE: ClassVar = "GAME_OVER"
+
+    match_id: str
+    game_type: str | None = None
+    game_result: GameResult

@@ -1,0 +1,68 @@
+"""Rounds and the end of the league, as the manager announces them."""
+
+from typing import ClassVar
+
+from agent_league.protocol.envelope import Message, Part
+
+
+class AnnouncedMatch(Part):
+    """A match of the round; only the referees' copy carries the players' endpoints."""
+
+    match_id: str
+    game_type: str
+    player_A_id: str
+    player_B_id: str
+    referee_endpoint: str
+    player_A_endpoint: str | None = None
+    player_B_endpoint: str | None = None
+
+
+class RoundAnnouncement(Message):
+    """A round begins: who meets whom, and where the referee is."""
+
+    TYPE: ClassVar = "ROUND_ANNOUNCEMENT"
+
+    round_id: int
+    matches: list[AnnouncedMatch]
+
+
+class RoundSummary(Part):
+    total_matches: int
+    wins: int
+    draws: int
+    technical_losses: int
+
+
+class RoundCompleted(Message):
+    """A round is over."""
+
+    TYPE: ClassVar = "ROUND_COMPLETED"
+
+    round_id: int
+    matches_completed: int | None = None
+    matches_played: int | None = None
+    next_round_id: int | None = None
+    summary: RoundSummary | None = None
+
+
+class Champion(Part):
+    player_id: str
+    display_name: str
+    points: int
+
+
+class FinalRank(Part):
+    rank: int
+    player_id: str
+    points: int
+
+
+class LeagueCompleted(Message):
+    """The last round is over."""
+
+    TYPE: ClassVar = "LEAGUE_COMPLETED"
+
+    total_rounds: int
+    total_matches: int
+    champion: Champion
+    final_standings: list[FinalRank]

@@ -1,0 +1,25 @@
+"""The table, as it is published after each round."""
+
+from typing import ClassVar
+
+from agent_league.protocol.envelope import Message, Part
+
+
+class Standing(Part):
+    rank: int
+    player_id: str
+    display_name: str
+    played: int
+    wins: int
+    draws: int
+    losses: int
+    points: int
+
+
+class LeagueStandingsUpdate(Message):
+    """The table after a round."""
+
+    TYPE: ClassVar = "LEAGUE_STANDINGS_UPDATE"
+
+    round_id: int
+    standings: list[Standing]

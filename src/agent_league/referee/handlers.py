@@ -1,0 +1,93 @@
+"""The referee's tools."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.model.agents import Role
+from agent_league.model.results import MatchState
+from agent_league.protocol import v2
+from agent_league.protocol.checks import shown
+from agent_league.referee.play import MatchPlay
+from agent_league.transport.dispatch import OK, Handler, Reply
+
+STEPS = ("register_to_league", "collect_choices", "draw_number", "finalize_match")
+"""Tools of seed 000 that are steps of a match here; they run by themselves, and tell only the manager how far it is."""
+
+
+class RefereeHandlers:
+    """One method a tool."""
+
+    def __init__(
+        self,
+        matches: Mapping[str, MatchPlay],
+        begin: Callable[[v2.StartMatch], None],
+        completed: Callable[[], None],
+    ) -> None:
+        self._matches = matches
+        self._begin = begin
+        self._completed = completed
+
+    def table(self) -> dict[str, Handler]:
+        notices = ("notify_round", "update_standings", "notify_round_completed")
+        return {
+            "start_match": self.start_match,
+            "get_match_state": self.get_match_state,
+            "notify_league_completed": self.league_completed,
+            **dict.fromkeys(notices, self.take_notice),
+            **dict.fromkeys(STEPS, self.tell_step),
+        }
+
+    async def start_match(self, message: v2.StartMatch) -> Reply:
+        self._begin(message)
+        return OK
+
+    async def get_match_state(self, params: Mapping[str, Any]) -> Reply:
+        """State and transcript; what was said stays hidden until the match is over."""
+        play = self._find(params)
+        finished = play.match.state is MatchState.FINISHED
+        return {
+            "match_id": play.match.match_id,
+            "state": str(play.match.state),
+            "players": list(play.match.players),
+            "lifecycle": play.transcript.lifecycle,
+            "transcript": play.transcript.entries if finished else play.transcript.headlines(),
+            "result": play.record()["result"] if finished else None,
+        }
+
+    async def take_notice(self, message: Any) -> Reply:
+        return OK
+
+    async def league_completed(self, message: v2.LeagueCompleted) -> Reply:
+        self._completed()
+        return OK
+
+    async def tell_step(self, params: Mapping[str, Any]) -> Reply:
+        if "match_id" not in params:
+            return {
+                **OK,
+                "matches": {play.match.match_id: str(play.match.state) for play in self._matches.values()},
+            }
+        play = self._find(params)
+        return {**OK, "match_id": play.match.match_id, "state": str(play.match.state)}
+
+    def _find(self, params: Mapping[str, Any]) -> MatchPlay:
+        match_id = params.get("match_id")
+        if match_id is None:
+            raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, "missing: match_id", missing_fields=["match_id"])
+        play = self._matches.get(match_id) if isinstance(match_id, str) else None
+        if play is None:
+            raise Refusal(ErrorCode.MATCH_NOT_FOUND, "no such match here", match_id=shown(match_id))
+        return play
+
+
+def check_manager(sender: object) -> None:
+    """Only the manager may say this."""
+    if sender != Role.LEAGUE_MANAGER:
+        raise Refusal(
+            ErrorCode.AUTH_TOKEN_INVALID,
+            "only the league manager may call this",
+            field="sender",
+            expected=str(Role.LEAGUE_MANAGER),
+            received=shown(sender),
+        )

@@ -1,0 +1,115 @@
+"""A match as a state machine: pure, driven from outside with joins, moves, draws and failures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_league.games.base import CHANCE, Move, State
+from agent_league.games.registry import Game
+from agent_league.model.results import MatchState, Outcome, Termination
+
+ROLES = ("PLAYER_A", "PLAYER_B")
+
+
+class IllegalMove(Exception):
+    """A move that the rules don't allow here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a match ended."""
+
+    outcome: Outcome
+    winner: str | None
+    reason: str
+
+
+@dataclass(slots=True)
+class Match:
+    """One match of two players, by seat."""
+
+    match_id: str
+    players: tuple[str, str]
+    game: Game
+    state: MatchState = MatchState.WAITING_FOR_PLAYERS
+    joined: set[str] = field(default_factory=set)
+    terminations: dict[str, Termination] = field(default_factory=dict)
+    moves: list[dict[str, Move]] = field(default_factory=list)
+    """What was received, step by step; the last step may lack a player."""
+    step: int = 0
+    position: State = None
+
+    def __post_init__(self) -> None:
+        self.position = self.game.rules.new(self.game.parameters)
+
+    def opponent(self, player_id: str) -> str:
+        return self.players[1] if player_id == self.players[0] else self.players[0]
+
+    def role(self, player_id: str) -> str:
+        return ROLES[self.players.index(player_id)]
+
+    def join(self, player_id: str) -> None:
+        self.joined.add(player_id)
+        if len(self.joined) == len(self.players):
+            self._enter_next()
+
+    def fail(self, player_id: str, how: Termination) -> None:
+        """A player is out: the match ends here."""
+        self.terminations[player_id] = how
+        self.state = MatchState.FINISHED
+
+    def to_move(self) -> tuple[str, ...]:
+        """The players who are asked now."""
+        if self.state is not MatchState.COLLECTING_CHOICES:
+            return ()
+        return tuple(self.players[seat] for seat in self.game.rules.actors(self.position))
+
+    def options(self, player_id: str) -> list[Move]:
+        return list(self.game.rules.legal(self.position, self.players.index(player_id)))
+
+    def view(self, player_id: str) -> Any:
+        return self.game.rules.view(self.position, self.players.index(player_id))
+
+    def check(self, player_id: str, move: Move) -> None:
+        """Raises IllegalMove unless the rules allow it: same value, same type."""
+        options = self.options(player_id)
+        if not any(type(option) is type(move) and option == move for option in options):
+            raise IllegalMove(f"expected one of {options!r:.200}")
+
+    def play(self, moves: Mapping[str, Move]) -> None:
+        """Takes the moves of this step: one of each player who was asked, or fewer where one failed."""
+        self.moves.append(dict(moves))
+        if self.state is MatchState.COLLECTING_CHOICES:
+            self._apply({self.players.index(player_id): move for player_id, move in moves.items()})
+
+    def chances(self) -> list[tuple[Any, float]]:
+        return list(self.game.rules.legal(self.position, CHANCE))
+
+    def drawn(self, outcome: Any) -> None:
+        self._apply({CHANCE: outcome})
+
+    def verdict(self) -> Verdict:
+        """Who won and why; the match must be finished."""
+        if self.terminations:
+            failed = [player for player in self.players if player in self.terminations]
+            winner = None if len(failed) == len(self.players) else self.opponent(failed[0])
+            why = ", ".join(f"{player}: {self.terminations[player].replace('_', ' ')}" for player in failed)
+            return Verdict(Outcome.TECHNICAL_LOSS, winner, f"Technical loss ({why})")
+        returns = self.game.rules.returns(self.position)
+        winner = next((player for player, value in zip(self.players, returns, strict=True) if value > 0), None)
+        reason = self.game.wire.reason(self.position, self.moves, self.players, winner)
+        return Verdict(Outcome.WIN if winner else Outcome.DRAW, winner, reason)
+
+    def _apply(self, moves: Mapping[int, Move]) -> None:
+        self.position = self.game.rules.apply(self.position, moves)
+        self.step += 1
+        self._enter_next()
+
+    def _enter_next(self) -> None:
+        actors = self.game.rules.actors(self.position)
+        if not actors:
+            self.state = MatchState.FINISHED
+        elif actors == (CHANCE,):
+            self.state = MatchState.DRAWING_NUMBER
+        else:
+            self.state = MatchState.COLLECTING_CHOICES

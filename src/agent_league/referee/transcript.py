@@ -1,0 +1,54 @@
+"""The transcript: every message of a match with its time, and the states it went through. Tokens are left out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_league.clock import Clock
+from agent_league.log import redacted
+from agent_league.model.results import MatchState
+
+
+class Transcript:
+    """What was said in one match."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.lifecycle: list[dict[str, Any]] = []
+        self.entries: list[dict[str, Any]] = []
+
+    def entered(self, state: MatchState) -> None:
+        if not self.lifecycle or self.lifecycle[-1]["state"] != state:
+            self.lifecycle.append({"state": str(state), "at": self._now()})
+
+    def sent(self, player_id: str, method: str, message: Mapping[str, Any], attempt: int = 1) -> None:
+        self._add(direction="sent", player_id=player_id, method=method, attempt=attempt, message=message)
+
+    def received(self, player_id: str, method: str, answer: Any, seconds: float) -> None:
+        milliseconds = round(seconds * 1000, 3)
+        self._add(direction="received", player_id=player_id, method=method, latency_ms=milliseconds, message=answer)
+
+    def failed(self, player_id: str, method: str, code: str, why: str, answer: Any, seconds: float) -> None:
+        self._add(
+            direction="failed",
+            player_id=player_id,
+            method=method,
+            latency_ms=round(seconds * 1000, 3),
+            error_code=code,
+            error=why,
+            message=answer,
+        )
+
+    def drawn(self, step: int, outcome: Any) -> None:
+        self._add(direction="drawn", step=step, outcome=outcome)
+
+    def headlines(self) -> list[dict[str, Any]]:
+        """The entries without what was said: safe to show while a match runs."""
+        return [
+            {key: value for key, value in entry.items() if key not in ("message", "outcome")} for entry in self.entries
+        ]
+
+    def _add(self, **entry: Any) -> None:
+        self.entries.append({"at": self._now(), **redacted(entry)})
+
+    def _now(self) -> str:
+        return self._clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,63 @@
+"""Files that are whole or not there: written beside their place, then moved into it."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from agent_league.log import JsonLogger
+
+WRITE_INTERVAL_SECONDS = 0.25
+
+
+def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Replaces a file in one step: a reader sees the old content or the new, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE
+    write_whole(path, orjson.dumps(value, option=options))
+
+
+def read_json(path: Path) -> Any:
+    """The content of a file, or None where there is none or it can't be read."""
+    try:
+        return orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+
+
+class Projection:
+    """A file that follows something that changes often: written at most a few times a second, and at the end."""
+
+    def __init__(self, save: Callable[[], None], log: JsonLogger) -> None:
+        self._save = save
+        self._log = log
+        self._timer: asyncio.TimerHandle | None = None
+
+    def changed(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(WRITE_INTERVAL_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        if self._timer is None:
+            return
+        self._timer.cancel()
+        self._timer = None
+        try:
+            self._save()
+        except OSError as error:
+            self._log.error("write_failed", error=str(error))

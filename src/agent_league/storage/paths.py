@@ -1,0 +1,57 @@
+"""Where everything lies inside a SHARED folder, to the letter of seed 000."""
+
+import re
+from pathlib import Path
+
+_SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
+
+
+def is_safe_name(name: str) -> bool:
+    """Whether an id from outside may name a file."""
+    return _SAFE.fullmatch(name) is not None
+
+
+def _safe(name: str) -> str:
+    if not is_safe_name(name):
+        raise ValueError(f"{name!r} can't name a file")
+    return name
+
+
+class DataPaths:
+    """The folders of `SHARED/data`."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.data = home / "data"
+
+    def league(self, league_id: str) -> Path:
+        return self.data / "leagues" / _safe(league_id)
+
+    def standings(self, league_id: str) -> Path:
+        return self.league(league_id) / "standings.json"
+
+    def rounds(self, league_id: str) -> Path:
+        return self.league(league_id) / "rounds.json"
+
+    def admin_token(self, league_id: str) -> Path:
+        return self.league(league_id) / "admin.token"
+
+    def matches(self, league_id: str) -> Path:
+        return self.data / "matches" / _safe(league_id)
+
+    def match(self, league_id: str, match_id: str) -> Path:
+        return self.matches(league_id) / f"{_safe(match_id)}.json"
+
+    @property
+    def players(self) -> Path:
+        return self.data / "players"
+
+    def history(self, player_id: str) -> Path:
+        return self.players / _safe(player_id) / "history.json"
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "logs"
+
+    def archive(self, league_id: str, label: str) -> Path:
+        return self.data / "archive" / _safe(league_id) / _safe(label)

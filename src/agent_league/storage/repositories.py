@@ -1,0 +1,98 @@
+"""The repositories of seed 000: each reads and writes one kind of file of `SHARED/data`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agent_league.storage.files import read_json, write_json
+from agent_league.storage.paths import DataPaths
+
+SCHEMA_VERSION = "1.0.0"
+HOME = Path("SHARED")
+
+
+class StandingsRepository:
+    """`data/leagues/<league_id>/standings.json`; `version` counts the writes."""
+
+    def __init__(self, league_id: str, home: Path | str = HOME) -> None:
+        self.league_id = league_id
+        self.path = DataPaths(Path(home)).standings(league_id)
+
+    def load(self) -> dict[str, Any]:
+        empty = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "version": 0}
+        return read_json(self.path) or {**empty, "rounds_completed": 0, "standings": []}
+
+    def save(self, standings: Sequence[Mapping[str, Any]], rounds_completed: int, last_updated: str) -> None:
+        write_json(
+            self.path,
+            {
+                "schema_version": SCHEMA_VERSION,
+                "league_id": self.league_id,
+                "last_updated": last_updated,
+                "version": self.load()["version"] + 1,
+                "rounds_completed": rounds_completed,
+                "standings": list(standings),
+            },
+        )
+
+
+class RoundsRepository:
+    """`data/leagues/<league_id>/rounds.json`: every round with its matches and their state."""
+
+    def __init__(self, league_id: str, home: Path | str = HOME) -> None:
+        self.league_id = league_id
+        self.path = DataPaths(Path(home)).rounds(league_id)
+
+    def load(self) -> dict[str, Any]:
+        return read_json(self.path) or {
+            "schema_version": SCHEMA_VERSION,
+            "league_id": self.league_id,
+            "rounds": [],
+        }
+
+    def save(self, rounds: Sequence[Mapping[str, Any]], last_updated: str) -> None:
+        write_json(
+            self.path,
+            {
+                "schema_version": SCHEMA_VERSION,
+                "league_id": self.league_id,
+                "last_updated": last_updated,
+                "rounds": list(rounds),
+            },
+        )
+
+
+class MatchRepository:
+    """`data/matches/<league_id>/<match_id>.json`: lifecycle, transcript and result of a match."""
+
+    def __init__(self, league_id: str, home: Path | str = HOME) -> None:
+        self.league_id = league_id
+        self.paths = DataPaths(Path(home))
+
+    def load(self, match_id: str) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = read_json(self.paths.match(self.league_id, match_id))
+        return found
+
+    def save(self, match_id: str, match: Mapping[str, Any]) -> None:
+        content = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "match_id": match_id}
+        write_json(self.paths.match(self.league_id, match_id), {**content, **match})
+
+    def list(self) -> list[str]:
+        """The ids of all matches that have a file."""
+        folder = self.paths.matches(self.league_id)
+        return sorted(path.stem for path in folder.glob("*.json") if not path.name.startswith("."))
+
+
+class PlayerHistoryRepository:
+    """`data/players/<player_id>/history.json`: a player's own games and what it knows of its opponents."""
+
+    def __init__(self, player_id: str, home: Path | str = HOME) -> None:
+        self.player_id = player_id
+        self.path = DataPaths(Path(home)).history(player_id)
+
+    def load(self) -> dict[str, Any]:
+        empty = {"schema_version": SCHEMA_VERSION, "player_id": self.player_id}
+        return read_json(self.path) or {**empty, "stats": {}, "matches": [], "opponents": {}}
+
+    def save(self, history: Mapping[str, Any]) -> None:
+        write_json(self.path, {"schema_version": SCHEMA_VERSION, "player_id": self.player_id, **history})

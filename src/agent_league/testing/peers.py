@@ -1,0 +1,137 @@
+"""Scripted and faulty players: written from the protocol alone with plain dictionaries, so that they share no bug with
+our own agents. Attach one to the memory network or serve it over HTTP; both take its `answer`.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from agent_league.transport.carrier import Carrier
+
+Params = Mapping[str, Any]
+Script = Callable[[Params], Awaitable[Any]]
+"""What a method does: the `result`, or Raw for a body of one's own."""
+
+
+class Raw(Exception):
+    """Raised by a script to answer with these bytes, whatever they are."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__()
+        self.body = body
+
+
+class ScriptedPlayer:
+    """A player in the letter of the seeds. `scripts` replaces what single methods do."""
+
+    def __init__(
+        self, name: str, endpoint: str, *, choice: str = "even", scripts: Mapping[str, Script] | None = None
+    ) -> None:
+        self.name = name
+        self.endpoint = endpoint
+        self.player_id = name
+        self.token: str | None = None
+        self.league_id: str | None = None
+        self.received: list[tuple[str, dict[str, Any]]] = []
+        self._choice = choice
+        self._scripts: dict[str, Script] = {
+            "handle_game_invitation": self._join,
+            "choose_parity": self._choose,
+            "make_move": self._move,
+            **(scripts or {}),
+        }
+
+    def heard(self, method: str) -> list[dict[str, Any]]:
+        """The parameters of all calls of one method."""
+        return [params for name, params in self.received if name == method]
+
+    async def register(self, carrier: Carrier, manager: str, **meta: Any) -> dict[str, Any]:
+        """Registers with a manager; returns its answer."""
+        request = {
+            "jsonrpc": "2.0",
+            "method": "register_player",
+            "params": {
+                "protocol": "league.v2",
+                "message_type": "LEAGUE_REGISTER_REQUEST",
+                "sender": f"player:{self.player_id}",
+                "timestamp": now(),
+                "conversation_id": f"conv-{self.name}-reg",
+                "player_meta": {
+                    "display_name": self.name,
+                    "version": "1.0.0",
+                    "game_types": ["even_odd"],
+                    "contact_endpoint": self.endpoint,
+                    **meta,
+                },
+            },
+            "id": 1,
+        }
+        _, body = await carrier.exchange(manager, json.dumps(request).encode(), 10)
+        answer: dict[str, Any] = json.loads(body)["result"]
+        if answer.get("status") == "ACCEPTED":
+            self.player_id, self.token = answer["player_id"], answer["auth_token"]
+            self.league_id = answer["league_id"]
+        return answer
+
+    async def answer(self, body: bytes) -> bytes | None:
+        """Answers one request."""
+        request = json.loads(body)
+        method, params = request["method"], request.get("params", {})
+        self.received.append((method, params))
+        script = self._scripts.get(method, self._acknowledge)
+        try:
+            result = await script(params)
+        except Raw as raw:
+            return raw.body
+        return json.dumps({"jsonrpc": "2.0", "result": result, "id": request["id"]}).encode()
+
+    def reply(self, message_type: str, params: Params, **fields: Any) -> dict[str, Any]:
+        """A well-formed reply to a question."""
+        return {
+            "protocol": "league.v2",
+            "message_type": message_type,
+            "sender": f"player:{self.player_id}",
+            "timestamp": now(),
+            "conversation_id": params.get("conversation_id"),
+            "auth_token": self.token,
+            "match_id": params.get("match_id"),
+            "player_id": self.player_id,
+            **fields,
+        }
+
+    async def _join(self, params: Params) -> Any:
+        return self.reply("GAME_JOIN_ACK", params, arrival_timestamp=now(), accept=True)
+
+    async def _choose(self, params: Params) -> Any:
+        return self.reply("CHOOSE_PARITY_RESPONSE", params, parity_choice=self._choice)
+
+    async def _move(self, params: Params) -> Any:
+        return self.reply("GAME_MOVE_RESPONSE", params, move_data=params["move_request"]["valid_options"][0])
+
+    async def _acknowledge(self, _: Params) -> Any:
+        return {"status": "ok"}
+
+
+async def hang(_: Params) -> Any:
+    """Never answers."""
+    await asyncio.Event().wait()
+
+
+async def rubbish(_: Params) -> Any:
+    """Answers with something that isn't even JSON."""
+    raise Raw(b"\xff\xfe<html>it works!</html>")
+
+
+def always(result: Any) -> Script:
+    """Answers the same whatever is asked."""
+
+    async def script(_: Params) -> Any:
+        return result
+
+    return script
+
+
+def now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,27 @@
+"""The seam of carriers: one frame there, one back."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from agent_league.errors import PeerTimeout, PeerUnreachable
+
+Answer = Callable[[bytes], Awaitable[bytes | None]]
+"""What an agent does with a frame: the frame to answer with, or None for a notification."""
+
+
+class Carrier(Protocol):
+    """Carries a frame to an endpoint and brings the answer back; reads neither."""
+
+    async def exchange(self, endpoint: str, frame: bytes, limit: float) -> tuple[int, bytes]:
+        """HTTP status and body of the answer; raises PeerTimeout or PeerUnreachable."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+def no_answer(endpoint: str, limit: float) -> PeerTimeout:
+    return PeerTimeout(f"no answer from {endpoint} within {limit:g} s")
+
+
+def no_connection(endpoint: str, why: object) -> PeerUnreachable:
+    return PeerUnreachable(f"can't reach {endpoint}: {why}")

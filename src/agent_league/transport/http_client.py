@@ -1,0 +1,55 @@
+"""The HTTP carrier: one session a process, connections kept alive, no redirects, answers limited in size and time."""
+
+import aiohttp
+
+from agent_league.errors import BadAnswer
+from agent_league.transport.carrier import no_answer, no_connection
+from agent_league.transport.jsonrpc import MAX_BODY
+
+HEADERS = {"Content-Type": "application/json"}
+KEEP_ALIVE_SECONDS = 4
+"""Less than the 5 s after which common servers close an idle connection."""
+
+
+class HttpCarrier:
+    """Calls agents over HTTP. Make it inside a running event loop."""
+
+    def __init__(self) -> None:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS, ttl_dns_cache=300),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=("User-Agent", "Accept-Encoding"),
+        )
+
+    async def exchange(self, endpoint: str, frame: bytes, limit: float) -> tuple[int, bytes]:
+        try:
+            try:
+                return await self._post(endpoint, frame, limit)
+            except aiohttp.ServerDisconnectedError:
+                # A server may close an idle connection just as we use it; a fresh one tells whether it lives.
+                return await self._post(endpoint, frame, limit)
+        except TimeoutError:
+            raise no_answer(endpoint, limit) from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise no_connection(endpoint, str(error) or type(error).__name__) from error
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def _post(self, endpoint: str, frame: bytes, limit: float) -> tuple[int, bytes]:
+        async with self._session.post(
+            endpoint,
+            data=frame,
+            headers=HEADERS,
+            timeout=aiohttp.ClientTimeout(total=limit),
+            allow_redirects=False,
+        ) as response:
+            length = response.content_length
+            if length is not None and length <= MAX_BODY:
+                return response.status, await response.read()
+            body = bytearray()
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) > MAX_BODY:
+                    raise BadAnswer(f"an answer of more than {MAX_BODY} bytes from {endpoint}")
+            return response.status, bytes(body)

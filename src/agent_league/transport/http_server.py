@@ -1,0 +1,135 @@
+"""The HTTP server of one agent: `POST /mcp` as a plain ASGI endpoint, `GET /health`, on uvicorn.
+
+Several can live in one process and one event loop, each on its own port.
+"""
+
+import errno
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from agent_league.errors import PortInUse
+from agent_league.transport.carrier import Answer
+from agent_league.transport.jsonrpc import MAX_BODY
+
+JSON_TYPE = (b"content-type", b"application/json")
+TEXT_TYPE = (b"content-type", b"text/plain; charset=utf-8")
+KEEP_ALIVE_SECONDS = 75
+
+
+class BodyTooLarge(Exception):
+    """The body exceeds the limit; it is not read to its end."""
+
+
+class McpEndpoint:
+    """`/mcp`: a frame in, a frame out."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            await _reply(send, 405, b"use POST with a JSON-RPC 2.0 body", TEXT_TYPE, (b"allow", b"POST"))
+            return
+        try:
+            body = await _read_body(scope, receive)
+        except BodyTooLarge:
+            await _reply(send, 413, b"the body is over 1 MiB", TEXT_TYPE, (b"connection", b"close"))
+            return
+        if body is None:
+            return
+        answer = await self._answer(body)
+        if answer is None:
+            await _reply(send, 202, b"")
+        else:
+            await _reply(send, 200, answer, JSON_TYPE)
+
+
+def make_app(answer: Answer, health: Callable[[], Mapping[str, Any]]) -> Starlette:
+    """The routes of an agent."""
+
+    async def show_health(_: Request) -> Response:
+        return Response(orjson.dumps(health()), media_type="application/json")
+
+    return Starlette(routes=[Route("/mcp", McpEndpoint(answer)), Route("/health", show_health)])
+
+
+class HttpServer:
+    """One agent's server: binds at once, serves between `start` and `stop`."""
+
+    def __init__(self, app: Starlette, host: str, port: int, wanted_by: str, hint: str = "") -> None:
+        self.socket = bind(host, port, wanted_by, hint)
+        self.port: int = self.socket.getsockname()[1]
+        config = uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=1,
+        )
+        config.load()
+        self._server = uvicorn.Server(config)
+        self._server.lifespan = config.lifespan_class(config)
+
+    async def start(self) -> None:
+        await self._server.startup(sockets=[self.socket])
+
+    async def stop(self) -> None:
+        if self._server.started:
+            await self._server.shutdown(sockets=[self.socket])
+        self.socket.close()
+
+
+def bind(host: str, port: int, wanted_by: str, hint: str = "") -> socket.socket:
+    """A bound socket, or PortInUse with a sentence."""
+    address = "127.0.0.1" if host == "localhost" else host
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    if sys.platform != "win32":
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((address, port))
+    except OSError as error:
+        bound.close()
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+            raise PortInUse(host, port, wanted_by, hint) from None
+        raise
+    return bound
+
+
+async def _read_body(scope: Scope, receive: Receive) -> bytes | None:
+    """The whole body, or None where the client went away."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit() and int(value) > MAX_BODY:
+            raise BodyTooLarge
+    body: bytes = b""
+    while True:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            return None
+        body += event.get("body", b"")
+        if len(body) > MAX_BODY:
+            raise BodyTooLarge
+        if not event.get("more_body", False):
+            return body
+
+
+async def _reply(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,117 @@
+"""JSON-RPC 2.0 frames: reading and writing them, batches and notifications included."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from agent_league.errors import BadAnswer, ErrorCode, FrameCode, FrameError, PeerRefused
+
+MAX_BODY = 1024 * 1024
+MAX_BATCH = 100
+RequestId = int | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call. `params` is not yet checked."""
+
+    method: str
+    params: Any
+    request_id: RequestId
+    is_notification: bool
+
+
+def parse_body(body: bytes) -> Any:
+    """The JSON value of a body, or a FrameError that says where it breaks."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise FrameError(FrameCode.PARSE_ERROR, f"the body is not JSON: {error}") from None
+
+
+def read_request(frame: Any) -> Request:
+    """One request out of a parsed body."""
+    if not isinstance(frame, dict):
+        raise FrameError(FrameCode.INVALID_REQUEST, f"expected an object, found {json_type(frame)}")
+    request_id = frame.get("id")
+    if isinstance(request_id, bool) or not isinstance(request_id, int | str | None):
+        raise FrameError(
+            FrameCode.INVALID_REQUEST,
+            f"'id' must be an integer, a string or null, found {json_type(request_id)}",
+        )
+    if frame.get("jsonrpc") != "2.0":
+        raise FrameError(FrameCode.INVALID_REQUEST, "'jsonrpc' must be \"2.0\"")
+    method = frame.get("method")
+    if not isinstance(method, str):
+        raise FrameError(FrameCode.INVALID_REQUEST, f"'method' must be a string, found {json_type(method)}")
+    return Request(method, frame.get("params"), request_id, "id" not in frame)
+
+
+def echoed_id(frame: Any) -> RequestId:
+    """The id to answer a broken request with, where it has a usable one."""
+    request_id = frame.get("id") if isinstance(frame, dict) else None
+    return request_id if isinstance(request_id, int | str) and not isinstance(request_id, bool) else None
+
+
+def params_of(request: Request) -> Mapping[str, Any]:
+    """The parameters, which must be an object; none are an empty one."""
+    if request.params is None:
+        return {}
+    if not isinstance(request.params, dict):
+        raise FrameError(FrameCode.INVALID_PARAMS, f"'params' must be an object, found {json_type(request.params)}")
+    return request.params
+
+
+def encode_request(method: str, params: Mapping[str, Any], request_id: int) -> bytes:
+    return orjson.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": request_id})
+
+
+def result_frame(result: Any, request_id: RequestId) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "result": result, "id": request_id}
+
+
+def error_frame(error: FrameError, request_id: RequestId) -> dict[str, Any]:
+    body: dict[str, Any] = {"code": int(error.code), "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    return {"jsonrpc": "2.0", "error": body, "id": request_id}
+
+
+def read_reply(status: int, body: bytes) -> Any:
+    """The `result` of a reply; what a peer refused or garbled becomes an error that says so."""
+    if status in (202, 204) or (status == 200 and not body):
+        return None
+    try:
+        frame = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise BadAnswer(f"HTTP {status} and no JSON", body[:200].decode(errors="replace")) from None
+    if not isinstance(frame, dict):
+        raise BadAnswer(f"expected a JSON-RPC object, found {json_type(frame)}", frame)
+    if "result" not in frame:
+        if "error" in frame:
+            raise PeerRefused(f"refused: {_sentence(frame['error'])}", frame)
+        raise BadAnswer(f"HTTP {status} and neither 'result' nor 'error'", frame)
+    result = frame["result"]
+    if isinstance(result, dict) and result.get("message_type") == "LEAGUE_ERROR":
+        sentence = result.get("message") or result.get("error_description")
+        raise PeerRefused(f"refused: {result.get('error_code')} {sentence}", frame, _code(result))
+    return result
+
+
+def json_type(value: Any) -> str:
+    """How JSON calls the type of a value."""
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _sentence(error: Any) -> str:
+    return str(error.get("message", error)) if isinstance(error, dict) else str(error)
+
+
+def _code(result: Mapping[str, Any]) -> ErrorCode:
+    try:
+        return ErrorCode(str(result.get("error_code")))
+    except ValueError:
+        return ErrorCode.INVALID_MESSAGE_FORMAT

@@ -1,0 +1,89 @@
+"""Notices to peers: in order for each peer, without one peer holding up another.
+
+Waiting for a notice is worth it as long as the peer takes its notices; one that failed twice in a row is no longer
+waited for, though it still gets them.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from agent_league.errors import CallFailed, PeerRefused
+from agent_league.transport.peer import Line
+
+PATIENCE = 2
+MAX_WAITING = 64
+"""Notices kept for a peer that doesn't take them; older ones are dropped."""
+
+Report = Callable[[str, CallFailed], None]
+"""Told of each failed notice: to whom, and what went wrong."""
+
+
+class Outbox:
+    """The notices to one peer, sent one after the other."""
+
+    def __init__(self, peer_id: str, line: Line, report: Report) -> None:
+        self._peer_id = peer_id
+        self._line = line
+        self._report = report
+        self._waiting: deque[tuple[str, bytes, float]] = deque(maxlen=MAX_WAITING)
+        self._worker: asyncio.Task[None] | None = None
+        self._failures = 0
+        self._calm = asyncio.Event()
+        self._calm.set()
+
+    def post(self, endpoint: str, frame: bytes, limit: float) -> None:
+        """Queues a notice."""
+        self._waiting.append((endpoint, frame, limit))
+        if self._failures < PATIENCE:
+            self._calm.clear()
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+
+    async def settled(self) -> None:
+        """Waits until the peer has its notices, or has shown that it doesn't take them."""
+        await self._calm.wait()
+
+    async def close(self) -> None:
+        if self._worker is not None and not self._worker.done():
+            self._worker.cancel()
+            await asyncio.wait([self._worker])
+
+    async def _work(self) -> None:
+        while self._waiting:
+            try:
+                await self._line.send(*self._waiting.popleft())
+            except PeerRefused:
+                self._failures = 0  # it lives, and has no use for the notice
+            except CallFailed as error:
+                self._failures += 1
+                if self._failures >= PATIENCE:
+                    self._calm.set()
+                self._report(self._peer_id, error)
+            else:
+                self._failures = 0
+        self._calm.set()
+
+
+class Outboxes:
+    """All outboxes of an agent, by the id of the peer."""
+
+    def __init__(self, line: Line, report: Report) -> None:
+        self._line = line
+        self._report = report
+        self._boxes: dict[str, Outbox] = {}
+
+    def post(self, peer_id: str, endpoint: str, frame: bytes, limit: float) -> None:
+        box = self._boxes.get(peer_id)
+        if box is None:
+            box = self._boxes[peer_id] = Outbox(peer_id, self._line, self._report)
+        box.post(endpoint, frame, limit)
+
+    async def settled(self, peer_ids: Iterable[str]) -> None:
+        """Waits for the notices to these peers, as far as that is worth it."""
+        for peer_id in peer_ids:
+            if box := self._boxes.get(peer_id):
+                await box.settled()
+
+    async def close(self) -> None:
+        await asyncio.gather(*(box.close() for box in self._boxes.values()))

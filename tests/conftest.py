@@ -1,0 +1,63 @@
+"""What all tests share: homes, plans, and free ports."""
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.arena.plan import LeaguePlan, LeagueRequest, make_plan
+from agent_league.config import ConfigLoader
+from agent_league.config.home import make_home
+
+FAST = {
+    "timeouts.game_join_ack_timeout_sec": 0.2,
+    "timeouts.move_timeout_sec": 0.2,
+    "timeouts.game_over_timeout_sec": 0.2,
+    "timeouts.generic_response_timeout_sec": 0.5,
+    "retry_policy.base_delay_sec": 0.01,
+}
+"""Limits for tests with silent peers: as short as a busy machine allows."""
+
+PlanMaker = Callable[..., LeaguePlan]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A SHARED folder with the shipped configuration."""
+    folder = tmp_path / "SHARED"
+    make_home(folder)
+    return folder
+
+
+@pytest.fixture
+def plan(home: Path) -> PlanMaker:
+    """Makes plans: `plan(players=4, overrides={...}, seed="7")`."""
+
+    def make(overrides: dict[str, Any] | None = None, **request: Any) -> LeaguePlan:
+        return make_plan(ConfigLoader(home, overrides or {}), LeagueRequest(home=home, **request))
+
+    return make
+
+
+def free_port() -> int:
+    """A port that nobody listens on at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def free_ports(count: int) -> int:
+    """The first of so many free ports in a row."""
+    for _ in range(100):
+        first = free_port()
+        try:
+            for port in range(first, first + count):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", port))
+        except (OSError, OverflowError):
+            continue
+        return first
+    raise RuntimeError("no run of free ports")
