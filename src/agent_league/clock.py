@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Protocol
 
-ISO_UTC = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}([.,]\d+)?)?(Z|\+00:00)", re.ASCII)
+ISO_UTC = re.compile(r"[\dW-]+T[\d:.,]+(Z|\+00:00)", re.ASCII)
+"""Date, T, time of day, UTC; whether there is such a date and time is another question."""
 
 
 class Clock(Protocol):
@@ -29,7 +30,7 @@ class SystemClock:
 
 def format_utc(moment: datetime) -> str:
     """The only form in which we send a moment: `2025-01-15T10:30:00Z`."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @lru_cache(maxsize=1024)

@@ -4,7 +4,9 @@
 whole and at once.
 """
 
+import json
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -30,6 +32,14 @@ def redacted(value: Any) -> Any:
     return value
 
 
+def _as_json(entry: Mapping[str, Any]) -> str:
+    """One line; the slow way for what the fast one doesn't take: huge integers, file names that are no Unicode."""
+    try:
+        return orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:
+        return json.dumps(entry, default=str)
+
+
 class JsonLogger:
     """Writes the events of one component to `<log_root>/<folder>/<component>.log.jsonl`."""
 
@@ -47,6 +57,7 @@ class JsonLogger:
         self._folder = folder or (f"league/{league_id}" if league_id else "agents")
         self._threshold = LEVELS[level]
         self._file: TextIO | None = None
+        self._closed = False
 
     @property
     def log_file(self) -> Path:
@@ -55,7 +66,7 @@ class JsonLogger:
     def rename(self, component: str) -> None:
         """Goes on under another name: an agent learns its id only when it has registered."""
         if component != self.component:
-            self.close()
+            self._let_go()
             self.component = component
 
     def enabled(self, level: str) -> bool:
@@ -71,13 +82,15 @@ class JsonLogger:
             "level": level,
             **redacted(details),
         }
-        line = orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        line = _as_json(entry)
         try:
             if self._file is None:
                 self.log_file.parent.mkdir(parents=True, exist_ok=True)
                 self._file = self.log_file.open("a", encoding="utf-8")
             self._file.write(line + "\n")
             self._file.flush()
+            if self._closed:
+                self._let_go()
         except OSError as error:  # a full disk must not end a match
             sys.stderr.write(f"log {self.log_file}: {error}\n")
 
@@ -94,6 +107,11 @@ class JsonLogger:
         self.log(event_type, "ERROR", **details)
 
     def close(self) -> None:
+        """Keeps no file open from here on; a line that comes late is still written."""
+        self._closed = True
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -20,6 +20,7 @@ from agent_league.arena.hosting import run_async, serve
 from agent_league.arena.seats import Seat, Watchers
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
 from agent_league.model.events import Event, LeagueCompleted
+from agent_league.players.app import PlayerSettings
 
 STOP = "stop"
 END_SECONDS = 5
@@ -77,17 +78,24 @@ class Fleet:
                     continue
                 try:
                     news = pipe.recv()
-                except EOFError:
+                except (EOFError, OSError):  # killed with something unread, it breaks the pipe
                     open_pipes.remove(pipe)
                     if pipe is manager and completed:
                         return
-                    if pipe is manager:
-                        raise LeagueFailed("the league manager's process ended unexpectedly") from None
+                    if not completed:
+                        self._check_loss(pipe)
                     continue
                 if isinstance(news, Failed):
                     raise UserError(news.sentence) if news.is_users else LeagueFailed(news.sentence)
                 completed |= isinstance(news, LeagueCompleted)
                 yield news
+
+    def _check_loss(self, pipe: Connection) -> None:
+        """A league can lose players, but it can't be played without its manager or a referee."""
+        seats = dict(zip(self._children, self._plans, strict=True))[pipe]
+        lost = [seat.title for seat in seats if not isinstance(seat.settings, PlayerSettings)]
+        if lost:
+            raise LeagueFailed(f"the process of {', '.join(lost)} ended unexpectedly")
 
     def end(self) -> None:
         """Ends all processes: asks, then insists."""

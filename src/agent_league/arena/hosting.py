@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from agent_league.arena.seats import NO_WATCHERS, Seat, Watchers
+from agent_league.errors import UserError
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_server import HttpServer, bind, make_app
 
@@ -64,7 +65,10 @@ async def _until_stopped(runs: Sequence[Coroutine[Any, Any, None]], stop: asynci
 def check_ports(seats: Sequence[Seat]) -> None:
     """Raises PortInUse for the first seat whose port is taken, before anything is started."""
     for seat in seats:
-        bind(seat.host, seat.port, seat.title, _hint(seat)).close()
+        try:
+            bind(seat.host, seat.port, seat.title, _hint(seat)).close()
+        except OSError as error:
+            raise UserError(f"--host {seat.host}: {seat.title} can't listen there: {error.strerror}") from None
 
 
 def _hint(seat: Seat) -> str:

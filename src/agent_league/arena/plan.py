@@ -3,9 +3,11 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, count, islice
 from pathlib import Path
 
-from agent_league.arena.seats import LOOPBACK, Seat
+from agent_league.arena.checks import check_game, check_size, usable_strategies
+from agent_league.arena.seats import Seat
 from agent_league.config import ConfigLoader, LeagueConfig, SystemConfig
 from agent_league.errors import UserError
 from agent_league.league.app import ManagerSettings
@@ -41,6 +43,7 @@ GREEK = [
 HANDFUL = 8
 """Up to so many agents each have a process of their own."""
 HIGHEST_PORT = 65535
+LOOPBACK_NAMES = ("localhost", "127.0.0.1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +102,21 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
         players=request.player_port or network.default_player_port_range[0],
     )
     ports.check(players, referees)
+    if network.base_host not in LOOPBACK_NAMES:
+        expected = " or ".join(LOOPBACK_NAMES)
+        problem = f"`league run` stays on this machine; expected {expected}, found {network.base_host!r}"
+        raise loader.wrong("system.json", "network.base_host", problem)
     if request.players is not None:
         league = _resized(league, players, "scheduling.matches_per_round" in loader.overrides)
+    check_size(loader, league, players)
+    check_game(loader, league.game_type, f"leagues/{league.league_id}.json", "game_type")
     manager_url = f"http://{network.base_host}:{ports.manager}/mcp"
-    referee_names = [entry.display_name for entry in agents.active_referees]
-    player_names = [entry.display_name for entry in agents.active_players]
+    referee_names = _names([entry.display_name for entry in agents.active_referees], "Referee", referees)
+    player_names = _names([entry.display_name for entry in agents.active_players], "Agent", players)
     referee_defaults = loader.load_referee_defaults()
     player_defaults = loader.load_player_defaults()
     games = loader.load_games_registry()
-    strategies = request.strategies or (player_defaults.strategy,)
+    strategies = usable_strategies(loader, request.strategies)
     pairs = players // 2
     return LeaguePlan(
         system=system,
@@ -116,7 +125,7 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
         manager=Seat(
             ManagerSettings(system, league, request.home, players, referees, exit_when_done=True),
             port=ports.manager,
-            host=LOOPBACK,
+            port_option="--manager-port",
         ),
         referees=tuple(
             Seat(
@@ -127,13 +136,14 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
                     manager=manager_url,
                     endpoint=f"http://{network.base_host}:{ports.referees + index}/mcp",
                     wanted_id=f"REF{index + 1:02}",
-                    display_name=_name(referee_names, "Referee", index),
+                    display_name=referee_names[index],
                     version=referee_defaults.version,
                     game_types=(league.game_type,),
                     max_concurrent_matches=max(referee_defaults.max_concurrent_matches, -(-pairs // referees)),
                     seed=request.seed,
                 ),
                 port=ports.referees + index,
+                port_option="--referee-port",
             )
             for index in range(referees)
         ),
@@ -145,13 +155,14 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
                     manager=manager_url,
                     endpoint=f"http://{network.base_host}:{ports.players + index}/mcp",
                     wanted_id=f"P{index + 1:02}",
-                    display_name=_name(player_names, "Agent", index),
+                    display_name=player_names[index],
                     version=player_defaults.version,
                     game_types=(league.game_type,),
                     seed=request.seed,
                 ),
                 port=ports.players + index,
                 strategy=strategies[index % len(strategies)],
+                port_option="--player-port",
             )
             for index in range(players)
         ),
@@ -193,10 +204,12 @@ def _resized(league: LeagueConfig, players: int, keep_rounds: bool) -> LeagueCon
     return league.model_copy(update=update)
 
 
-def _name(configured: Sequence[str], kind: str, index: int) -> str:
-    if index < len(configured):
-        return configured[index]
-    return f"{kind} {GREEK[index]}" if index < len(GREEK) else f"{kind} {index + 1}"
+def _names(configured: Sequence[str], kind: str, wanted: int) -> list[str]:
+    """The configured names first, then Greek letters, then numbers; none twice, or its bearer would be refused."""
+    names = list(configured[:wanted])
+    spare = (f"{kind} {word}" for word in chain(GREEK[len(names) :], count(len(GREEK) + 1)))
+    free = (name for name in spare if name not in configured)
+    return [*names, *islice(free, wanted - len(names))]
 
 
 def _dealt(seats: Sequence[Seat], groups: int) -> list[tuple[Seat, ...]]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agent_league.games.registry import load_game
 from agent_league.league.app import LeagueManager, ManagerSettings
 from agent_league.model.agents import Role
 from agent_league.model.events import Event
@@ -48,6 +47,8 @@ class Seat:
     port: int
     host: str = LOOPBACK
     strategy: str | Strategy = "random"
+    port_option: str = "--port"
+    """The option of the command at hand that moves it elsewhere."""
 
     @property
     def title(self) -> str:
@@ -57,23 +58,6 @@ class Seat:
         if isinstance(self.settings, RefereeSettings):
             return f"referee {self.settings.wanted_id}"
         return f"player {self.settings.wanted_id}"
-
-    @property
-    def port_option(self) -> str:
-        """The option of `league run` that moves it elsewhere."""
-        if isinstance(self.settings, ManagerSettings):
-            return "--manager-port"
-        return "--referee-port" if isinstance(self.settings, RefereeSettings) else "--player-port"
-
-    def check(self) -> None:
-        """Raises ConfigError where the seat names a game or strategy that isn't installed."""
-        if isinstance(self.settings, ManagerSettings):
-            load_game(self.settings.league.game_type)
-        elif isinstance(self.settings, RefereeSettings):
-            for name in self.settings.game_types:
-                load_game(name).with_parameters(self.settings.games.parameters(name))
-        elif isinstance(self.strategy, str):
-            load_strategy(self.strategy)
 
     def take(self, carrier: Carrier, watchers: Watchers) -> Agent:
         """The agent, made inside a running event loop."""

@@ -3,16 +3,20 @@
 import argparse
 import asyncio
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from agent_league.arena.hosting import run_async, serve
+from agent_league.arena.addresses import manager_endpoint, own_endpoint
+from agent_league.arena.hosting import check_ports, run_async, serve
 from agent_league.arena.seats import LOOPBACK, Seat, Watchers
 from agent_league.config import ConfigLoader
 from agent_league.config.home import FOLDER, find_home, make_home
+from agent_league.errors import AgentLeagueError, UserError
 from agent_league.players.app import PlayerSettings
 from agent_league.players.observation import Move, Observation
+from agent_league.referee.app import RefereeSettings
 
 Choose = Callable[[Observation], Move | Awaitable[Move]]
 
@@ -25,29 +29,52 @@ class FunctionStrategy:
 
 
 def play(choose: Choose, name: str = "My Agent", games: tuple[str, ...] = ("even_odd",)) -> None:
-    """Joins a league as a player that decides with `choose`; `--port` and `--manager` come from the command line."""
+    """Joins a league as a player that decides with `choose`; `--port` and `--manager` come from the command line.
+
+    A program ends here as the command `league` does: with a sentence and an exit code, not with a traceback.
+    """
+    try:
+        _play(choose, _arguments(name), games)
+    except AgentLeagueError as error:
+        sys.stderr.write(f"{name}: {error}\n")
+        sys.exit(2 if isinstance(error, UserError) else 1)
+
+
+def _arguments(name: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=f"{name}: a player for Agent League.")
-    parser.add_argument("--port", type=int, default=8101, help="the port to serve (default: 8101)")
+    parser.add_argument("--port", type=_port, default=8101, help="the port to serve (default: 8101)")
     parser.add_argument("--manager", default="http://localhost:8000/mcp", help="the League Manager's address")
     parser.add_argument("--name", default=name, help=f"the name to show (default: {name})")
     parser.add_argument("--home", type=Path, default=None, help="the SHARED folder for history and logs")
     parser.add_argument("--seed", default=None, help="makes the dice in `observation.random` repeatable")
-    arguments = parser.parse_args()
+    parser.add_argument("--exit-when-done", action="store_true", help="end after LEAGUE_COMPLETED")
+    return parser.parse_args()
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, found {text!r}")
+    return int(text)
+
+
+def _play(choose: Choose, arguments: argparse.Namespace, games: tuple[str, ...]) -> None:
     home = arguments.home or find_home(Path.cwd()) or Path(FOLDER)
     make_home(home)
     system = ConfigLoader(home).load_system()
     settings = PlayerSettings(
         system=system,
         home=home,
-        manager=arguments.manager,
-        endpoint=f"http://{system.network.base_host}:{arguments.port}/mcp",
+        manager=manager_endpoint(arguments.manager),
+        endpoint=own_endpoint(LOOPBACK, arguments.port, system.network.base_host),
         wanted_id=f"player-{arguments.port}",
         display_name=arguments.name,
         game_types=games,
         seed=arguments.seed,
+        exit_when_done=arguments.exit_when_done,
     )
     seat = Seat(settings, arguments.port, LOOPBACK, strategy=FunctionStrategy(choose))
-    run_async(serve_until_interrupted([seat], Watchers(player=tell)))
+    check_ports([seat])
+    run_async(serve_until_interrupted([seat], Watchers(player=tell), lambda: tell_waiting(settings)))
 
 
 async def serve_until_interrupted(
@@ -62,6 +89,11 @@ async def serve_until_interrupted(
         except NotImplementedError:  # Windows
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
     await serve(seats, stop, watchers, ready)
+
+
+def tell_waiting(settings: PlayerSettings | RefereeSettings) -> None:
+    """Says where an agent is and whom it waits for, so that a wrong address doesn't look like a program that hangs."""
+    sys.stderr.write(f"{settings.display_name} at {settings.endpoint} registers with {settings.manager}\n")
 
 
 def tell(player_id: str, game: Any) -> None:

@@ -13,13 +13,16 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    from agent_league.cli.app import app
-
     try:
-        app()
+        from agent_league.cli.app import app
+
+        app(prog_name="league")
     except AgentLeagueError as error:
         sys.stderr.write(f"league: {error}\n")
         sys.exit(WRONG_INPUT if isinstance(error, UserError) else FAILED)
+    except OSError as error:  # a folder that can't be written, a disk that is full
+        sys.stderr.write(f"league: {error}\n")
+        sys.exit(FAILED)
     except KeyboardInterrupt:
         sys.stderr.write("league: interrupted\n")
         sys.exit(INTERRUPTED)

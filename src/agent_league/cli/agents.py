@@ -1,12 +1,24 @@
 """The parts by themselves: `league manager`, `league referee`, `league player`, and `league start`."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from agent_league.cli.options import ExitWhenDone, Home, OptionalPort, Port, Seed, Set, open_home, say
+from agent_league.cli.options import (
+    ExitWhenDone,
+    Home,
+    OptionalPort,
+    Port,
+    Seed,
+    Set,
+    open_existing_home,
+    open_home,
+    say,
+)
+from agent_league.config import ConfigLoader
 
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Manager = Annotated[str | None, typer.Option(help="The League Manager's address.", metavar="URL")]
@@ -29,11 +41,12 @@ def manager(
     It starts the league once --players and --referees have registered (default: as many as agents_config.json has
     active), or on `league start`.
     """
-    from agent_league.arena.hosting import run_async
+    from agent_league.arena.addresses import own_endpoint
+    from agent_league.arena.checks import check_game, check_game_option, check_size
+    from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import Seat, Watchers
     from agent_league.arena.solo import serve_until_interrupted
     from agent_league.cli.lines import tell_event
-    from agent_league.games.registry import load_game
     from agent_league.league.app import ManagerSettings
     from agent_league.storage.archive import archive_league
     from agent_league.storage.paths import DataPaths
@@ -42,23 +55,28 @@ def manager(
     system = loader.load_system()
     league = loader.load_league(league_id)
     if game is not None:
+        check_game_option(game)
         league = league.model_copy(update={"game_type": game})
-    load_game(league.game_type)
+    check_game(loader, league.game_type, f"leagues/{league.league_id}.json", "game_type")
     agents = loader.load_agents()
     players = len(agents.active_players) if players is None else players
     referees = len(agents.active_referees) if referees is None else referees
+    if players:
+        check_size(loader, league, players)
     port = port or system.network.default_league_manager_port
+    seat = Seat(ManagerSettings(system, league, home, players, referees, exit_when_done), port, host)
+    check_ports([seat])
     label = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     if moved := archive_league(home, league.league_id, label, with_players=False):
         say(f"The data of an earlier league was moved to {moved}.")
     per_round = league.scheduling.matches_per_round
     if per_round is not None and per_round < players // 2:
         say(f"Rounds are split: scheduling.matches_per_round is {per_round}, a full round has {players // 2} matches.")
-    seat = Seat(ManagerSettings(system, league, home, players, referees, exit_when_done), port, host)
+    awaited = f"{players} players and {referees} referees, or " if players and referees else ""
 
     def ready() -> None:
-        say(f"League Manager of {league.league_id} at http://{system.network.base_host}:{port}/mcp")
-        say(f"Waiting for {players} players and {referees} referees, or `league start`.")
+        say(f"League Manager of {league.league_id} at {own_endpoint(host, port, system.network.base_host)}")
+        say(f"Waiting for {awaited}`league start`.")
         say(f"The admin token is in {DataPaths(home).admin_token(league.league_id)}.")
 
     run_async(serve_until_interrupted([seat], Watchers(league=tell_event), ready))
@@ -78,37 +96,35 @@ def referee(
     exit_when_done: ExitWhenDone = False,
 ) -> None:
     """Run a Referee. It waits for the manager where that isn't there yet."""
-    from agent_league.arena.hosting import run_async
+    from agent_league.arena.addresses import own_endpoint
+    from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import Seat, Watchers
-    from agent_league.arena.solo import serve_until_interrupted
+    from agent_league.arena.solo import serve_until_interrupted, tell_waiting
     from agent_league.referee.app import RefereeSettings
 
     home, loader = open_home(home, settings)
-    system, defaults = loader.load_system(), loader.load_referee_defaults()
-    entries = {entry.referee_id: entry for entry in loader.load_agents().referees}
-    entry = entries.get(referee_id) if referee_id else None
-    seat = Seat(
-        RefereeSettings(
-            system=system,
-            games=loader.load_games_registry(),
-            home=home,
-            manager=manager or loader.load_agents().league_manager.endpoint,
-            endpoint=endpoint_of(host, port, system.network.base_host),
-            wanted_id=referee_id or f"referee-{port}",
-            display_name=name or (entry.display_name if entry else f"Referee {referee_id or port}"),
-            version=entry.version if entry else defaults.version,
-            game_types=entry.game_types if entry else defaults.game_types,
-            max_concurrent_matches=max_concurrent_matches
-            or (entry.max_concurrent_matches if entry else defaults.max_concurrent_matches),
-            league_id=league_id,
-            seed=seed,
-            exit_when_done=exit_when_done,
-        ),
-        port,
-        host,
+    system = loader.load_system()
+    entry = next((entry for entry in loader.load_agents().referees if entry.referee_id == referee_id), None)
+    known = entry or loader.load_referee_defaults()
+    _check_games(loader, known.game_types, "agents/agents_config.json" if entry else "defaults/referee.json")
+    identity = RefereeSettings(
+        system=system,
+        games=loader.load_games_registry(),
+        home=home,
+        manager=_manager_of(manager, loader),
+        endpoint=own_endpoint(host, port, system.network.base_host),
+        wanted_id=referee_id or f"referee-{port}",
+        display_name=name or (entry.display_name if entry else f"Referee {referee_id or port}"),
+        version=known.version,
+        game_types=known.game_types,
+        max_concurrent_matches=max_concurrent_matches or known.max_concurrent_matches,
+        league_id=league_id,
+        seed=seed,
+        exit_when_done=exit_when_done,
     )
-    seat.check()
-    run_async(serve_until_interrupted([seat], Watchers(), lambda: say(f"Referee at port {port}.")))
+    seat = Seat(identity, port, host)
+    check_ports([seat])
+    run_async(serve_until_interrupted([seat], Watchers(), lambda: tell_waiting(identity)))
 
 
 def player(
@@ -125,35 +141,33 @@ def player(
     exit_when_done: ExitWhenDone = False,
 ) -> None:
     """Run a Player. It waits for the manager where that isn't there yet."""
-    from agent_league.arena.hosting import run_async
+    from agent_league.arena.addresses import own_endpoint
+    from agent_league.arena.checks import usable_strategies
+    from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import Seat, Watchers
-    from agent_league.arena.solo import serve_until_interrupted, tell
+    from agent_league.arena.solo import serve_until_interrupted, tell, tell_waiting
     from agent_league.players.app import PlayerSettings
 
     home, loader = open_home(home, settings)
-    system, defaults = loader.load_system(), loader.load_player_defaults()
-    entries = {entry.player_id: entry for entry in loader.load_agents().players}
-    entry = entries.get(player_id) if player_id else None
-    seat = Seat(
-        PlayerSettings(
-            system=system,
-            home=home,
-            manager=manager or loader.load_agents().league_manager.endpoint,
-            endpoint=endpoint_of(host, port, system.network.base_host),
-            wanted_id=player_id or f"player-{port}",
-            display_name=name or (entry.display_name if entry else f"Agent {player_id or port}"),
-            version=entry.version if entry else defaults.version,
-            game_types=entry.game_types if entry else defaults.game_types,
-            league_id=league_id,
-            seed=seed,
-            exit_when_done=exit_when_done,
-        ),
-        port,
-        host,
-        strategy or defaults.strategy,
+    system = loader.load_system()
+    entry = next((entry for entry in loader.load_agents().players if entry.player_id == player_id), None)
+    known = entry or loader.load_player_defaults()
+    identity = PlayerSettings(
+        system=system,
+        home=home,
+        manager=_manager_of(manager, loader),
+        endpoint=own_endpoint(host, port, system.network.base_host),
+        wanted_id=player_id or f"player-{port}",
+        display_name=name or (entry.display_name if entry else f"Agent {player_id or port}"),
+        version=known.version,
+        game_types=known.game_types,
+        league_id=league_id,
+        seed=seed,
+        exit_when_done=exit_when_done,
     )
-    seat.check()
-    run_async(serve_until_interrupted([seat], Watchers(player=tell), lambda: say(f"Player at port {port}.")))
+    seat = Seat(identity, port, host, usable_strategies(loader, [strategy] if strategy else [])[0])
+    check_ports([seat])
+    run_async(serve_until_interrupted([seat], Watchers(player=tell), lambda: tell_waiting(identity)))
 
 
 def start(
@@ -167,21 +181,24 @@ def start(
     from agent_league.errors import UserError
     from agent_league.storage.paths import DataPaths
 
-    home, loader = open_home(home, None)
+    home, loader = open_existing_home(home)
     league = loader.load_league(league_id)
-    manager = manager or loader.load_agents().league_manager.endpoint
+    manager = _manager_of(manager, loader)
     token_file = token_file or DataPaths(home).admin_token(league.league_id)
     try:
         token = token_file.read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise UserError(f"can't read the admin token: {error}; is the manager running with this home?") from None
+        raise UserError(
+            f"can't read the admin token in {token_file}: {error.strerror}; the manager writes it when it starts. "
+            "Is it running, with this --home?"
+        ) from None
     run_async(_start(manager, league.league_id, token))
     say(f"{league.league_id} has started.")
 
 
 async def _start(manager: str, league_id: str, token: str) -> None:
     from agent_league.clock import SystemClock, format_utc
-    from agent_league.errors import CallFailed, LeagueFailed
+    from agent_league.errors import CallFailed, LeagueFailed, PeerUnreachable
     from agent_league.protocol import v2
     from agent_league.transport.http_client import HttpCarrier
     from agent_league.transport.peer import Line
@@ -196,13 +213,23 @@ async def _start(manager: str, league_id: str, token: str) -> None:
     carrier = HttpCarrier()
     try:
         await Line(carrier).ask(manager, "start_league", message, limit=10)
+    except PeerUnreachable:
+        raise LeagueFailed(f"nobody answers at {manager}; is the manager running there? (--manager URL)") from None
     except CallFailed as error:
-        raise LeagueFailed(f"{manager}: {error.message}") from None
+        raise LeagueFailed(f"the manager at {manager} {error.message}") from None
     finally:
         await carrier.close()
 
 
-def endpoint_of(host: str, port: int, base_host: str) -> str:
-    """The address that others call: what we listen on, or the configured host where that is everything."""
-    everything = host in ("0.0.0.0", "::", "127.0.0.1", "localhost")  # noqa: S104 - compared, not bound
-    return f"http://{base_host if everything else host}:{port}/mcp"
+def _manager_of(address: str | None, loader: ConfigLoader) -> str:
+    """The manager's endpoint: what was typed, or what agents_config.json says."""
+    from agent_league.arena.addresses import manager_endpoint
+
+    return manager_endpoint(address) if address else loader.load_agents().league_manager.endpoint
+
+
+def _check_games(loader: ConfigLoader, game_types: Sequence[str], file: str) -> None:
+    from agent_league.arena.checks import check_game
+
+    for game_type in game_types:
+        check_game(loader, game_type, file, "game_types")

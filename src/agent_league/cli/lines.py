@@ -36,6 +36,7 @@ def tell_event(event: Event) -> None:
             console.print(standings_table(event.standings, f"After round {event.round_id}"))
             return
         case LeagueCompleted():
+            console.print(standings_table(event.standings, "Final table", len(event.standings)))
             champion = event.standings[0]
             line = f"Champion: {champion.display_name} ({champion.player_id}) with {champion.points} points."
-    console.print(Text(line.rstrip()))
+    console.print(Text(line.rstrip()), soft_wrap=True)

@@ -1,7 +1,6 @@
 """The live view of a league: a progress bar over the matches, and the table as it changes."""
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console, Group
@@ -64,13 +63,11 @@ class LeagueView:
         self._live = Live(console=self._console, refresh_per_second=8, transient=True, get_renderable=self._picture)
 
     def __enter__(self) -> Self:
-        self._live.__enter__()
+        self._live.start(refresh=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._live.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
 
     def show(self, event: Event | None) -> None:
         match event:
@@ -95,9 +92,9 @@ class LeagueView:
 
     def finish(self, completed: LeagueCompleted, seconds: float) -> None:
         """What stays on the screen."""
-        self._console.print(standings_table(completed.standings, self._title))
+        self._console.print(standings_table(completed.standings, self._title, len(completed.standings)))
         for remark in self._remarks:
-            self._console.print(Text(remark, style="yellow"))
+            self._console.print(Text(remark, style="yellow"), soft_wrap=True)
         champion = completed.standings[0]
         self._console.print(
             Text.assemble(
@@ -105,7 +102,8 @@ class LeagueView:
                 (f"{champion.display_name} ({champion.player_id})", "bold green"),
                 f" with {champion.points} points, after {completed.matches} matches in {completed.rounds} rounds "
                 f"and {seconds:.1f} s.",
-            )
+            ),
+            soft_wrap=True,
         )
 
     def _picture(self) -> Group:
@@ -116,16 +114,16 @@ class LeagueView:
         return Group(*parts)
 
 
-def standings_table(rows: Sequence[StandingsRow], title: str) -> Table:
+def standings_table(rows: Sequence[StandingsRow], title: str, shown: int = SHOWN_ROWS) -> Table:
     """The table as a person reads it; a long one is cut, and says so."""
     table = Table(title=title, title_justify="left")
     for heading in ("#", "Player", "Name"):
         table.add_column(heading)
     for heading in ("Played", "Won", "Drawn", "Lost", "Points"):
         table.add_column(heading, justify="right")
-    for row in rows[:SHOWN_ROWS]:
+    for row in rows[:shown]:
         numbers = (row.played, row.wins, row.draws, row.losses, row.points)
         table.add_row(str(row.rank), row.player_id, Text(row.display_name), *map(str, numbers))
-    if len(rows) > SHOWN_ROWS:
-        table.add_row("", "", f"and {len(rows) - SHOWN_ROWS} more")
+    if len(rows) > shown:
+        table.add_row("", "", f"and {len(rows) - shown} more")
     return table

@@ -9,6 +9,7 @@ import typer
 from agent_league.config import ConfigLoader
 from agent_league.config.home import FOLDER, find_home, is_home, make_home
 from agent_league.config.overrides import parse_overrides
+from agent_league.errors import UserError
 
 Home = Annotated[
     Path | None,
@@ -22,8 +23,11 @@ Set = Annotated[
         metavar="PATH=VALUE",
     ),
 ]
-Port = Annotated[int, typer.Option(min=1, max=65535)]
-OptionalPort = Annotated[int | None, typer.Option(min=1, max=65535)]
+Port = Annotated[int, typer.Option(min=1, max=65535, help="The port to serve.")]
+OptionalPort = Annotated[int | None, typer.Option(min=1, max=65535, help="The port to serve (default: system.json's).")]
+FirstPort = Annotated[
+    int | None, typer.Option(min=1, max=65535, help="The first port of these (default: system.json's).")
+]
 Seed = Annotated[str | None, typer.Option(help="Makes draws and built-in players repeatable.")]
 ExitWhenDone = Annotated[bool, typer.Option("--exit-when-done", help="End after LEAGUE_COMPLETED.")]
 
@@ -39,6 +43,18 @@ def open_home(home: Path | None, settings: list[str] | None) -> tuple[Path, Conf
     if not is_home(home):
         make_home(home)
         say(f"No SHARED folder was found; wrote {home} with the default configuration.")
+    return home, open_config(home, settings)
+
+
+def open_existing_home(home: Path | None) -> tuple[Path, ConfigLoader]:
+    """The SHARED folder of something that is running; one that isn't there is a mistake, not a wish."""
+    found = home or find_home(Path.cwd())
+    if found is None or not is_home(found):
+        raise UserError(f"No SHARED folder at {found or Path.cwd()}; name the one that the manager uses with --home.")
+    return found, open_config(found, None)
+
+
+def open_config(home: Path, settings: list[str] | None) -> ConfigLoader:
     loader = ConfigLoader(home, parse_overrides(settings or []))
     loader.check_overrides()
-    return home, loader
+    return loader

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 import orjson
 import typer
 
-from agent_league.cli.options import Home, OptionalPort, Seed, Set, open_home, say
+from agent_league.cli.options import FirstPort, Home, OptionalPort, Seed, Set, open_home, say
 from agent_league.model.events import LeagueCompleted
 
 TICK_SECONDS = 0.25
@@ -26,8 +26,8 @@ def run(
     league_id: Annotated[str | None, typer.Option(help="Which league file to play.")] = None,
     home: Home = None,
     manager_port: OptionalPort = None,
-    referee_port: OptionalPort = None,
-    player_port: OptionalPort = None,
+    referee_port: FirstPort = None,
+    player_port: FirstPort = None,
     settings: Set = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
@@ -55,20 +55,23 @@ def run(
         strategies=tuple(name.strip() for name in strategy.split(",") if name.strip()),
     )
     plan = make_plan(loader, request)
-    for seat in {(type(seat.settings), seat.strategy): seat for seat in plan.seats}.values():
-        seat.check()
     check_ports(plan.seats)
     _clear_the_way(home, plan.league.league_id, archive_league)
     log = JsonLogger("orchestrator", log_root=home / "logs", folder="system", level=plan.system.logging.level)
     log.info("league_run_started", league_id=plan.league.league_id, agents=len(plan.seats), seed=seed)
     signal.signal(signal.SIGTERM, _end)
     completed = None
-    with Fleet(plan.processes()) as fleet, _view(plan, quiet=json) as view:
-        log.info("processes_started", pids=fleet.pids)
-        for event in fleet.events(TICK_SECONDS):
-            view.show(event)
-            if isinstance(event, LeagueCompleted):
-                completed = event
+    try:
+        with Fleet(plan.processes()) as fleet, _view(plan, quiet=json) as view:
+            log.info("processes_started", pids=fleet.pids)
+            for event in fleet.events(TICK_SECONDS):
+                view.show(event)
+                if isinstance(event, LeagueCompleted):
+                    completed = event
+    except KeyboardInterrupt:
+        log.warning("league_run_interrupted", league_id=plan.league.league_id)
+        say("Interrupted; everything that was started has ended.")
+        raise
     seconds = time.perf_counter() - started
     log.info("league_run_completed", league_id=plan.league.league_id, seconds=round(seconds, 3))
     log.close()

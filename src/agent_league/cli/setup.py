@@ -1,7 +1,7 @@
 """Setting up: `league init`, `league schemas`, `league bench`, `league version`."""
 
 import os
-import runpy
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -49,8 +49,7 @@ def bench(context: typer.Context) -> None:
     script = root / "bench" / "league_bench.py"
     if not script.is_file():
         raise UserError("`league bench` needs a source checkout; run it as ./league bench there.")
-    sys.argv = [str(script), *context.args]
-    runpy.run_path(str(script), run_name="__main__")
+    raise typer.Exit(subprocess.call([sys.executable, str(script), *context.args]))
 
 
 def version() -> None:

@@ -30,12 +30,19 @@ def make_home(home: Path) -> list[Path]:
     """Writes the shipped configuration; files that are there already stay as they are. Returns what was written."""
     if home.exists() and not home.is_dir():
         raise ConfigError(home, "", "is a file; a folder for config, data and logs was expected")
+    try:
+        with resources.as_file(resources.files("agent_league.config") / "shipped") as shipped:
+            return _copy_missing(shipped, home / "config")
+    except OSError as error:
+        raise ConfigError(home, "", f"can't be written: {error.strerror}") from None
+
+
+def _copy_missing(source_folder: Path, target_folder: Path) -> list[Path]:
     written: list[Path] = []
-    with resources.as_file(resources.files("agent_league.config") / "shipped") as shipped:
-        for source in sorted(shipped.rglob("*.json")):
-            target = home / "config" / source.relative_to(shipped)
-            if not target.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target)
-                written.append(target)
+    for source in sorted(source_folder.rglob("*.json")):
+        target = target_folder / source.relative_to(source_folder)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+            written.append(target)
     return written

@@ -1,6 +1,7 @@
 """Reading `SHARED/config`: every mistake is named with its file and the path in it."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ from agent_league.config.overrides import apply_overrides
 from agent_league.errors import ConfigError
 
 S = TypeVar("S", bound=Settings)
+FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
+"""A league's id names its files and folders."""
 
 
 class ConfigLoader:
@@ -39,20 +42,25 @@ class ConfigLoader:
 
     def load_league(self, league_id: str | None = None) -> LeagueConfig:
         """A league's file; without an id, that of `default_league_id`."""
-        league_id = league_id or self.load_system().default_league_id
-        if Path(league_id).name != league_id or league_id.startswith("."):
-            raise ConfigError(f"leagues/{league_id}.json", "league_id", "is not a file name")
+        if league_id is None:
+            league_id = self.load_system().default_league_id
+            unusable = self.wrong("system.json", "default_league_id", _no_file_name(league_id))
+        else:
+            unusable = ConfigError("league_id", "", _no_file_name(league_id))
+        if not FILE_NAME.fullmatch(league_id):
+            raise unusable
         league = self._load(f"leagues/{league_id}.json", LeagueConfig, self._overrides_for(LeagueConfig))
         if league.league_id != league_id:
-            raise ConfigError(
-                self.path(f"leagues/{league_id}.json"),
+            raise self.wrong(
+                f"leagues/{league_id}.json",
                 "league_id",
                 f"expected {league_id!r} (the file's name), found {league.league_id!r}",
             )
-        if league.participants.min_players > league.participants.max_players:
-            raise ConfigError(
-                self.path(f"leagues/{league_id}.json"), "participants", "min_players is above max_players"
-            )
+        least, most = league.participants.min_players, league.participants.max_players
+        if least > most:
+            setting = "max_players" if "participants.max_players" in self.overrides else "min_players"
+            problem = f"min_players ({least}) is above max_players ({most})"
+            raise self.wrong(f"leagues/{league_id}.json", f"participants.{setting}", problem)
         return league
 
     def load_games_registry(self) -> GamesRegistry:
@@ -80,6 +88,10 @@ class ConfigLoader:
     def path(self, name: str) -> Path:
         return self.root / "config" / name
 
+    def wrong(self, name: str, setting: str, problem: str) -> ConfigError:
+        """The error for a setting that can't be used, named by where it came from: `--set` or the file."""
+        return ConfigError("--set" if _is_set(setting, self.overrides) else self.path(name), setting, problem)
+
     def _overrides_for(self, model: type[Settings]) -> dict[str, Any]:
         return {path: value for path, value in self.overrides.items() if _knows(model, path.split("."))}
 
@@ -88,9 +100,9 @@ class ConfigLoader:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise ConfigError(path, "", "no such file; `league init` writes one") from None
+            raise ConfigError(path, "", self._missing(path)) from None
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(path, "", f"can't be read: {error}") from error
+            raise ConfigError(path, "", f"can't be read: {error}") from None
         except json.JSONDecodeError as error:
             raise ConfigError(path, "", f"not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
         if not isinstance(data, dict):
@@ -98,16 +110,28 @@ class ConfigLoader:
         if overrides:
             data = apply_overrides(data, overrides)
         try:
-            return model.model_validate(data)
+            # As JSON again, because only there strict means: a list is a tuple, but "30" is no number.
+            return model.model_validate_json(json.dumps(data), strict=True)
         except ValidationError as error:
-            raise _named(path, data, error, overrides or {}) from None
+            inside, problem = _first_mistake(data, error)
+            raise self.wrong(name, inside, problem) from None
 
-    @staticmethod
-    def _entry(kind: str, agent_id: str, entries: Mapping[str, S]) -> S:
+    def _missing(self, path: Path) -> str:
+        """What to do about a file that isn't there: `league init` writes all but a league of one's own."""
+        known = ", ".join(sorted(file.stem for file in path.parent.glob("*.json")))
+        if path.parent.name == "leagues" and known:
+            return f"no such file (there are: {known})"
+        return f"no such file; `league init {self.root}` writes it"
+
+    def _entry(self, kind: str, agent_id: str, entries: Mapping[str, S]) -> S:
         if agent_id not in entries:
             known = ", ".join(entries) or "none"
-            raise ConfigError("agents/agents_config.json", kind, f"no {agent_id!r} (there are: {known})")
+            raise ConfigError(self.path("agents/agents_config.json"), kind, f"no {agent_id!r} (there are: {known})")
         return entries[agent_id]
+
+
+def _no_file_name(league_id: str) -> str:
+    return f"expected up to 100 letters, digits, '_', '-' and '.', found {league_id[:120]!r}"
 
 
 def _knows(model: type[Settings], path: list[str]) -> bool:
@@ -120,15 +144,22 @@ def _knows(model: type[Settings], path: list[str]) -> bool:
     return isinstance(inner, type) and issubclass(inner, Settings) and _knows(inner, path[1:])
 
 
-def _named(path: Path, data: Any, error: ValidationError, overrides: Mapping[str, Any]) -> ConfigError:
-    """The first mistake that pydantic found, with its file and the path in it."""
-    first = error.errors()[0]
+def _is_set(setting: str, overrides: Mapping[str, Any]) -> bool:
+    """Whether an override set this, or the list that it is in."""
+    return any(setting == path or setting.startswith(f"{path}.") for path in overrides)
+
+
+def _first_mistake(data: Any, error: ValidationError) -> tuple[str, str]:
+    """The path of the first mistake that pydantic found, and what is wrong there."""
+    first = error.errors(include_url=False)[0]
     inside = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "missing":
+        return inside, "is missing"
     found = data
     for part in first["loc"]:
         try:
             found = found[part]
         except (KeyError, IndexError, TypeError):
             break
-    problem = first["msg"] if first["type"] == "missing" else f"{first['msg']}, found {found!r}"
-    return ConfigError("--set" if inside in overrides else path, inside, problem)
+    problem = first["msg"].removeprefix("Value error, ").replace("Input should", "should", 1)
+    return inside, f"{problem}, found {json.dumps(found)[:200]}"

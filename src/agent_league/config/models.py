@@ -4,12 +4,30 @@ The seeds' fields are required where a league can't do without them; ours beside
 written from the seeds alone is read. Unknown fields are kept.
 """
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 Port = Annotated[int, Field(ge=1, le=65535)]
-PortRange = tuple[Port, Port]
+
+
+def _in_order(ports: tuple[int, int]) -> tuple[int, int]:
+    if ports[0] > ports[1]:
+        raise ValueError("Input should be [first, last] with first not above last")
+    return ports
+
+
+PortRange = Annotated[tuple[Port, Port], AfterValidator(_in_order)]
+
+
+def _callable(address: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+/\S*", address):
+        raise ValueError("Input should be an address such as http://localhost:8000/mcp")
+    return address
+
+
+Endpoint = Annotated[str, AfterValidator(_callable)]
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 Tiebreaker = Literal["wins", "head_to_head", "draws", "losses", "technical_losses"]
 AssignmentStrategy = Literal["least_connections", "round_robin", "weighted"]
@@ -35,7 +53,7 @@ class Security(Settings):
     enable_auth_tokens: bool = True
     token_length: Annotated[int, Field(ge=32, le=256)] = 32
     """Random bytes in a token."""
-    token_ttl_hours: Annotated[float, Field(gt=0)] = 24
+    token_ttl_hours: Annotated[float, Field(gt=0, le=87600)] = 24
     allow_tokenless_return: bool | None = None
     """Whether the same name at the same address may come back without its token; None: in a loopback league only."""
 
@@ -82,14 +100,14 @@ class SystemConfig(Settings):
 
 class ManagerEntry(Settings):
     display_name: str = "League Manager"
-    endpoint: str
+    endpoint: Endpoint
     version: str = "1.0.0"
 
 
 class RefereeEntry(Settings):
     referee_id: str
     display_name: str
-    endpoint: str
+    endpoint: Endpoint
     version: str = "1.0.0"
     game_types: tuple[str, ...]
     max_concurrent_matches: Annotated[int, Field(ge=1)] = 2
@@ -101,7 +119,7 @@ class PlayerEntry(Settings):
     display_name: str
     version: str = "1.0.0"
     game_types: tuple[str, ...]
-    default_endpoint: str
+    default_endpoint: Endpoint
     active: bool = True
 
 

@@ -22,13 +22,13 @@ def parse_overrides(settings: Iterable[str]) -> dict[str, Any]:
 
 
 def apply_overrides(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The same data with some values set; folders on the way are made, the original stays as it is."""
+    """The same data with some values set; objects on the way are made, the original stays as it is."""
     result = dict(data)
     for path, value in overrides.items():
-        *folders, name = path.split(".")
-        inside = result
-        for folder in folders:
-            inside[folder] = dict(inside.get(folder) or {})
-            inside = inside[folder]
-        inside[name] = value
+        name, _, rest = path.partition(".")
+        inner = result.get(name, {})
+        if not rest:
+            result[name] = value
+        elif isinstance(inner, dict):  # what else stands there is a mistake of the file, found when it is read
+            result[name] = apply_overrides(inner, {rest: value})
     return result

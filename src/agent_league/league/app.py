@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,19 +105,18 @@ class LeagueManager:
 
     async def run(self) -> None:
         """Waits for the agents, plays the league, then answers queries until it is stopped."""
-        self.log.info("manager_started", league_id=self.season.league_id)
-        try:
+        async with AsyncExitStack() as ending:  # a cancellation on the way out must not skip the rest
+            ending.callback(self.log.close)
+            ending.callback(self._records.close)
+            ending.push_async_callback(self._announcer.close)
+            ending.push_async_callback(self._prober.close)
+            self.log.info("manager_started", league_id=self.season.league_id)
             await self._go.wait()
             await self._conductor.play()
             self._records.close()
             self.completed.set()
             if not self._settings.exit_when_done:
                 await asyncio.Event().wait()
-        finally:
-            await self._prober.close()
-            await self._announcer.close()
-            self._records.close()
-            self.log.close()
 
     def _start_if_complete(self) -> None:
         wanted = self._settings

@@ -1,6 +1,9 @@
-"""Which referee gets which match of a round: arithmetic over their capacities."""
+"""Which referee gets which match of a round: arithmetic over their capacities.
 
-from collections.abc import Sequence
+`least_connections` is the least busy referee with a free place; once no place is free, the next matches queue likewise.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent_league.config.models import AssignmentStrategy
@@ -15,9 +18,11 @@ class Desk:
     strategy: AssignmentStrategy
     turn: int = 0
 
-    def assign(self, pairings: Sequence[Pairing], referees: Sequence[Referee]) -> dict[str, str]:
-        """Match id -> referee id. `referees` must not be empty."""
-        load = {referee.referee_id: 0 for referee in referees}
+    def assign(
+        self, pairings: Sequence[Pairing], referees: Sequence[Referee], busy: Mapping[str, int] | None = None
+    ) -> dict[str, str]:
+        """Match id -> referee id. `referees` must not be empty; `busy` counts the matches that they have already."""
+        load = {referee.referee_id: (busy or {}).get(referee.referee_id, 0) for referee in referees}
         plan: dict[str, str] = {}
         for pairing in pairings:
             referee = self._next(referees, load)
@@ -31,4 +36,4 @@ class Desk:
             return referees[(self.turn - 1) % len(referees)]
         if self.strategy == "weighted":
             return min(referees, key=lambda r: (load[r.referee_id] + 1) / r.max_concurrent_matches)
-        return min(referees, key=lambda r: load[r.referee_id])
+        return min(referees, key=lambda r: (load[r.referee_id] // r.max_concurrent_matches, load[r.referee_id]))

@@ -13,7 +13,7 @@ from agent_league.league.assignment import Desk
 from agent_league.league.dialect import ManagerWords
 from agent_league.league.season import Season
 from agent_league.log import JsonLogger
-from agent_league.model.agents import AgentState, Referee, Role
+from agent_league.model.agents import AgentState, Referee
 from agent_league.model.events import AgentStateChanged, Event, MatchFinished
 from agent_league.model.schedule import Pairing, Round
 from agent_league.transport.peer import Line
@@ -67,36 +67,48 @@ class Conductor:
         """Gives a match to its referee, or to another one where that fails, until its result is in."""
         finished = self._results[pairing.match_id] = asyncio.Event()
         failures = 0
-        while True:
-            referee = self._season.roster.referees()[referee_id]
-            async with self._slot(referee):
-                if await self._given(pairing, referee):
-                    await finished.wait()
-                    del self._results[pairing.match_id]
-                    return
+        while not await self._played(pairing, referee_id, finished):
             failures += 1
             await asyncio.sleep(reconnect_delay(failures, self._rng))
             others = [other for other in await self._available_referees() if other.referee_id != referee_id]
             if others:
-                referee_id = self._desk.assign([pairing], others)[pairing.match_id]
+                busy = self._season.matches_in_hand()
+                referee_id = self._desk.assign([pairing], others, busy)[pairing.match_id]
+        del self._results[pairing.match_id]
 
-    async def _given(self, pairing: Pairing, referee: Referee) -> bool:
-        """Whether the referee took the match."""
-        await self._announcer.settled([*pairing.players, referee.referee_id])
-        self._season.assign(pairing.match_id, referee.referee_id)
+    async def _played(self, pairing: Pairing, referee_id: str, finished: asyncio.Event) -> bool:
+        """Whether the referee took the match and saw it through."""
+        async with self._slot(self._season.roster.referees()[referee_id]):
+            if not await self._given(pairing, referee_id):
+                return False
+            await finished.wait()
+            return True
+
+    async def _given(self, pairing: Pairing, referee_id: str) -> bool:
+        """Whether the referee took the match.
+
+        It may have played it although its answer was lost; and one that was suspended in the meantime isn't asked.
+        """
+        await self._announcer.settled([*pairing.players, referee_id])
+        if pairing.match_id in self._season.results:
+            return True
+        if self._season.is_suspended(referee_id):
+            return False
+        self._season.assign(pairing.match_id, referee_id)
+        endpoint = self._season.roster.referees()[referee_id].endpoint
         try:
-            await self._line.ask(referee.endpoint, "start_match", self._words.start_match(pairing), self._limit)
+            await self._line.ask(endpoint, "start_match", self._words.start_match(pairing), self._limit)
         except CallFailed as error:
             self._log.warning(
                 "start_match_failed",
                 match_id=pairing.match_id,
-                referee_id=referee.referee_id,
+                referee_id=referee_id,
                 error_code=error.code,
                 message=error.message,
             )
-            self._season.note_call(referee.referee_id, ok=not error.code.retryable)
+            self._season.note_call(referee_id, ok=not error.code.retryable)
             return pairing.match_id in self._season.results
-        self._season.note_call(referee.referee_id, ok=True)
+        self._season.note_call(referee_id, ok=True)
         return True
 
     def _slot(self, referee: Referee) -> asyncio.Semaphore:
@@ -110,11 +122,10 @@ class Conductor:
         """Those that answer; waits where there is none."""
         while True:
             self._back.clear()
-            members = self._season.roster.of(Role.REFEREE)
-            ready = [member.agent for member in members if member.state is not AgentState.SUSPENDED]
-            referees = [agent for agent in ready if isinstance(agent, Referee)]
-            if referees:
-                return referees
+            referees = self._season.roster.referees()
+            ready = [referee for agent_id, referee in referees.items() if not self._season.is_suspended(agent_id)]
+            if ready:
+                return ready
             self._log.error("no_referee", message="all referees are suspended; waiting for one to come back")
             await self._back.wait()
 

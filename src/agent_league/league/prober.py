@@ -37,6 +37,8 @@ class Prober:
         if isinstance(event, AgentStateChanged) and event.state is AgentState.SUSPENDED:
             count = self._suspensions[event.agent_id] = self._suspensions.get(event.agent_id, 0) + 1
             wait = self._first_wait * 2 ** min(count - 1, 6)
+            if earlier := self._probes.get(event.agent_id):
+                earlier.cancel()  # it came back by itself, and is gone again
             self._probes[event.agent_id] = asyncio.create_task(self._probe(event.agent_id, wait))
 
     async def _probe(self, agent_id: str, wait: float) -> None:

@@ -23,6 +23,7 @@ ID_FORMS = {
     Role.REFEREE: re.compile(r"REF(0[1-9]|[1-9]\d{1,3})", re.ASCII),
 }
 ID_PREFIXES = {Role.PLAYER: "P", Role.REFEREE: "REF"}
+MAX_ENDPOINT = 2000
 
 
 class Reason(StrEnum):
@@ -153,16 +154,17 @@ class Roster:
 
     def _recognise(self, application: Application, now: datetime) -> Member | None:
         """The member that comes back: by its token or, where that is allowed, by its name and address."""
-        if application.token is not None and self._rules.security.enable_auth_tokens:
+        if application.token is not None:
             member = self.owner_of(application.token, now)
             claimed = self._members.get(application.wanted_id)
-            if member is None or member.role is not application.role or claimed not in (None, member):
+            if member is not None and member.role is application.role and claimed in (None, member):
+                return member
+            if self._rules.security.enable_auth_tokens:
                 raise Refusal(
                     ErrorCode.AUTH_TOKEN_INVALID,
                     "this token is not valid here; register without one to get a new one",
                     expected_format="tok-{agent_id}-{hash}",
                 )
-            return member
         namesake = self._named(application)
         if namesake and self._rules.tokenless_return and namesake.agent.endpoint == application.endpoint:
             return namesake
@@ -229,8 +231,10 @@ def endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | None:
         host, port = parts.hostname, parts.port
     except ValueError:
         return expected
-    if parts.scheme not in ("http", "https") or not host or port == 0 or any(c.isspace() for c in endpoint):
+    if parts.scheme not in ("http", "https") or not host or port == 0:
         return expected
+    if len(endpoint) > MAX_ENDPOINT or " " in endpoint or not endpoint.isprintable():
+        return f"{expected}, at most {MAX_ENDPOINT} characters, without blanks or control characters"
     if parts.username or parts.password or parts.fragment:
         return f"{expected}, without user name, password or fragment"
     if "*" not in allowed_hosts and host not in allowed_hosts:

@@ -3,6 +3,7 @@
 Every change is told to the listeners as an event. Nothing here waits, calls anybody or reads a clock of its own.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -79,7 +80,9 @@ class Season:
         member = admission.member
         if is_open:
             self._table = self._new_table()
-        elif member.state is AgentState.SUSPENDED:
+        elif member.role is Role.PLAYER:
+            self._table.rename(member.agent_id, member.agent.display_name)
+        if member.state is AgentState.SUSPENDED:
             self._change(member, AgentState.ACTIVE, "came back")
         self._tell(
             AgentRegistered(
@@ -132,6 +135,14 @@ class Season:
 
     def assign(self, match_id: str, referee_id: str) -> None:
         self.assigned[match_id] = referee_id
+
+    def matches_in_hand(self) -> Counter[str]:
+        """How many matches each referee has been given and not yet reported."""
+        return Counter(referee for match_id, referee in self.assigned.items() if match_id not in self.results)
+
+    def is_suspended(self, agent_id: str) -> bool:
+        member = self.roster.get(agent_id)
+        return member is not None and member.state is AgentState.SUSPENDED
 
     def pairing(self, match_id: str) -> Pairing:
         found = self._pairings.get(match_id)
@@ -192,13 +203,12 @@ class Season:
     def note_failures(self, agent_id: str, failures_in_a_row: int) -> None:
         """Takes over a referee's count."""
         if member := self.roster.get(agent_id):
-            member.breaker.failures = failures_in_a_row
+            member.breaker.failures = max(failures_in_a_row, 0)
             self._judge(member)
 
     def restore(self, agent_id: str) -> None:
         """A suspended agent answers again."""
-        member = self.roster.get(agent_id)
-        if member is not None and member.state is AgentState.SUSPENDED:
+        if (member := self.roster.get(agent_id)) and member.state is AgentState.SUSPENDED:
             member.breaker.half_close()
             self._change(member, AgentState.ACTIVE, "answers again")
 

@@ -31,6 +31,10 @@ class Table:
     def tally(self, player_id: str) -> Tally:
         return self._tallies[player_id]
 
+    def rename(self, player_id: str, display_name: str) -> None:
+        """A player goes on under another name."""
+        self._names[player_id] = display_name
+
     def record(self, result: MatchResult) -> None:
         """Adds one result."""
         for player_id, opponent_id in (result.players, result.players[::-1]):

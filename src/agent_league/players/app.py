@@ -8,7 +8,7 @@ from typing import Any
 
 from agent_league.clock import Clock, SystemClock, format_utc
 from agent_league.config import SystemConfig
-from agent_league.errors import ErrorCode, Refusal
+from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role, advance
 from agent_league.players.actuators import Actuators
@@ -121,17 +121,26 @@ class Player:
     async def run(self) -> None:
         """Registers, then plays whatever it is invited to until it is stopped."""
         try:
-            limit = self._settings.system.timeouts.register_player_timeout_sec
-            self.agent_id = await self._session.register("register_player", "player_id", self._application, limit)
-            self.state = advance(self.state, AgentState.REGISTERED)
+            await self._register()
             self._watch(self.agent_id, None)
             await self._done.wait()
             if not self._settings.exit_when_done:
                 await asyncio.Event().wait()
         finally:
-            if self._history:
-                self._history.close()
-            self.log.close()
+            try:
+                await self._decision.close()
+            finally:
+                if self._history:
+                    self._history.close()
+                self.log.close()
+
+    async def _register(self) -> None:
+        limit = self._settings.system.timeouts.register_player_timeout_sec
+        player_id = await self._session.register("register_player", "player_id", self._application, limit)
+        if not is_safe_name(player_id):
+            raise LeagueFailed(f"{self._settings.manager} gave the id {player_id[:80]!r}, which can't name a file")
+        self.agent_id = player_id
+        self.state = advance(self.state, AgentState.REGISTERED)
 
     def _application(self) -> Message:
         settings = self._settings
@@ -182,10 +191,11 @@ class Player:
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this player is not registered yet") from None
 
     async def _invited(self, message: v2.GameInvitation) -> Reply:
-        await self._memory()
+        memory = await self._memory()
         accept = (message.game_type or "even_odd") in self._settings.game_types
         if accept:
             self._enter_play()
+            memory.expect(message.league_id or self._session.league_id, message.match_id)
             self._opponents[message.match_id] = message.opponent_id
             if len(self._opponents) > KEPT_INVITATIONS:
                 del self._opponents[next(iter(self._opponents))]
@@ -238,7 +248,7 @@ class Player:
         return OK
 
     async def _get_state(self, params: Mapping[str, Any]) -> Reply:
-        history = self._history
+        history = await self._memory() if self._session.registered.is_set() else None
         return {
             "player_id": self.agent_id,
             "display_name": self._settings.display_name,

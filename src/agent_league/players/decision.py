@@ -8,6 +8,8 @@ from agent_league.players.observation import Move, Observation, Strategy
 
 KEPT_DECISIONS = 1000
 
+Question = tuple[str, int, str]
+
 
 class Decision:
     """Chooses moves; one question is answered once, however often it is asked.
@@ -19,39 +21,61 @@ class Decision:
     def __init__(self, strategy: Strategy, log: JsonLogger) -> None:
         self._strategy = strategy
         self._log = log
-        self._decided: dict[tuple[str, int], asyncio.Future[Move]] = {}
+        self._decided: dict[Question, asyncio.Task[Move]] = {}
+        self._thinking: set[asyncio.Task[Move]] = set()
 
     async def decide(self, observation: Observation) -> Move:
-        question = (observation.match_id, observation.step)
+        question = _question(observation)
         decided = self._decided.get(question)
         if decided is None:
-            decided = self._decided[question] = asyncio.get_running_loop().create_future()
-            decided.set_result(await self._choose(observation))
+            decided = self._decided[question] = self._think(observation)
             if len(self._decided) > KEPT_DECISIONS:
                 del self._decided[next(iter(self._decided))]
-        return await decided
+        # A caller who gives up must not take the thought along: the next attempt wants its answer.
+        return await asyncio.shield(decided)
 
     def forget(self, match_id: str) -> None:
         """Drops a finished match."""
         for question in [question for question in self._decided if question[0] == match_id]:
             del self._decided[question]
 
+    async def close(self) -> None:
+        """Ends what is still being thought about."""
+        for thought in self._thinking:
+            thought.cancel()
+        await asyncio.gather(*self._thinking, return_exceptions=True)
+
+    def _think(self, observation: Observation) -> asyncio.Task[Move]:
+        thought = asyncio.create_task(self._choose(observation))
+        self._thinking.add(thought)
+        thought.add_done_callback(self._thinking.discard)
+        return thought
+
     async def _choose(self, observation: Observation) -> Move:
         """A strategy that raises or cheats costs its player nothing but the choice."""
         try:
             move = await self._ask(observation)
+            legal = [option for option in observation.legal_moves if option == move]
         except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the player
             self._log.error("strategy_failed", match_id=observation.match_id, error=repr(error))
+            legal = []
         else:
-            if move in observation.legal_moves:
-                self._log.debug("decided", match_id=observation.match_id, move=move)
-                return move
-            self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=repr(move)[:80])
-        return observation.random.choice(observation.legal_moves)
+            if not legal:
+                self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=repr(move)[:80])
+        # The referee's own spelling of the move: the strategy's may be equal and yet be written otherwise (True for 1).
+        chosen = legal[0] if legal else observation.random.choice(observation.legal_moves)
+        self._log.debug("decided", match_id=observation.match_id, move=chosen)
+        return chosen
 
     async def _ask(self, observation: Observation) -> Move:
-        if getattr(self._strategy, "instant", False):
-            return self._strategy.choose(observation)
-        if inspect.iscoroutinefunction(self._strategy.choose):
-            return await self._strategy.choose(observation)
-        return await asyncio.to_thread(self._strategy.choose, observation)
+        choose = self._strategy.choose
+        if getattr(self._strategy, "instant", False) or inspect.iscoroutinefunction(choose):
+            move = choose(observation)
+        else:
+            move = await asyncio.to_thread(choose, observation)
+        return await move if inspect.isawaitable(move) else move
+
+
+def _question(observation: Observation) -> Question:
+    """A match that is played anew may ask for another move at the same step."""
+    return (observation.match_id, observation.step, repr((observation.legal_moves, observation.view)))

@@ -13,6 +13,8 @@ from agent_league.storage.files import Projection
 from agent_league.storage.repositories import PlayerHistoryRepository
 
 KEPT_GAMES = 10_000
+TEXTS = ("match_id", "game_type", "opponent_id", "outcome")
+MOVES = ("my_moves", "opponent_moves")
 
 
 class History:
@@ -24,9 +26,12 @@ class History:
         self.games: list[GameRecord] = []
         self.opponents: dict[str, OpponentModel] = {}
         self._known: set[tuple[str | None, str]] = set()
-        for entry in self._repository.load().get("matches", []):
-            if (game := _read(entry)) is not None:
-                self._take(game)
+        for game in _saved_games(self._repository.load()):
+            self._take(game)
+
+    def expect(self, league_id: str | None, match_id: str) -> None:
+        """A match is about to be played: what an earlier league under the same ids brought is not its result."""
+        self._known.discard((league_id, match_id))
 
     def remember(self, game: GameRecord) -> bool:
         """Adds a game; False where it is known already."""
@@ -65,17 +70,20 @@ class History:
         self._repository.save(self.as_dict())
 
 
+def _saved_games(content: Mapping[str, Any]) -> list[GameRecord]:
+    """The games in a history file; what somebody has edited beyond recognition is left out."""
+    entries = content.get("matches")
+    games = (_read(entry) for entry in entries) if isinstance(entries, list) else ()
+    return [game for game in games if game is not None]
+
+
 def _read(entry: Any) -> GameRecord | None:
-    """A saved game; None for one that somebody has edited beyond recognition."""
-    if not isinstance(entry, Mapping):
+    if not isinstance(entry, Mapping) or not all(isinstance(entry.get(name), str) for name in TEXTS):
         return None
-    try:
-        return GameRecord(
-            **{
-                **entry,
-                "my_moves": tuple(entry.get("my_moves", ())),
-                "opponent_moves": tuple(entry.get("opponent_moves", ())),
-            }
-        )
-    except TypeError:
+    known = {name: entry[name] for name in GameRecord.__slots__ if name in entry}
+    moves = {name: known.get(name, ()) for name in MOVES}
+    if not all(isinstance(played, list | tuple) for played in moves.values()):
         return None
+    if not isinstance(known.get("league_id"), str | None):
+        return None
+    return GameRecord(**{**known, **{name: tuple(played) for name, played in moves.items()}})

@@ -1,6 +1,7 @@
 """What a strategy sees: the situation of one move, and the player's memory. No wire, no clock."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
@@ -44,24 +45,36 @@ class Observation:
     """The dice to use: the same under the same seed."""
 
     @property
+    def of_this_game(self) -> list[GameRecord]:
+        """Our earlier matches in this game; a habit in another one tells nothing here."""
+        return [game for game in self.history if game.game_type == self.game_type]
+
+    @property
     def against_opponent(self) -> list[GameRecord]:
-        """Our earlier games with this opponent."""
-        return [game for game in self.history if game.opponent_id == self.opponent_id]
+        """Our earlier matches in this game with this opponent."""
+        return [game for game in self.of_this_game if game.opponent_id == self.opponent_id]
 
     @property
     def opponent_moves(self) -> list[Move]:
         """What this opponent played against us; what all of them did, where we never met."""
-        games = self.against_opponent or self.history
+        games = self.against_opponent or self.of_this_game
         return [move for game in games for move in game.opponent_moves]
 
     @property
     def my_moves(self) -> list[Move]:
-        return [move for game in self.history for move in game.my_moves]
+        return [move for game in self.of_this_game for move in game.my_moves]
 
     def other_than(self, move: Move) -> Move:
         """Some legal move that isn't this one."""
         others = [legal for legal in self.legal_moves if legal != move]
         return self.random.choice(others or list(self.legal_moves))
+
+
+def counted(moves: Iterable[Move]) -> list[tuple[Move, int]]:
+    """Moves and how often they occur, the most frequent first; a move may be anything that JSON can hold."""
+    moves = list(moves)
+    by_text = {repr(move): move for move in moves}
+    return [(by_text[text], count) for text, count in Counter(map(repr, moves)).most_common()]
 
 
 class Strategy(Protocol):

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from agent_league.clock import parse_utc
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.log import SECRET_FIELDS
 from agent_league.protocol.envelope import Message, Part, Sender
 from agent_league.protocol.version import PROTOCOL_V2
 
@@ -21,6 +22,8 @@ P = TypeVar("P", bound=Part)
 REQUIRED = ("protocol", "message_type", "sender", "timestamp", "conversation_id")
 OPTIONAL: Mapping[str, type] = {"auth_token": str, "league_id": str, "round_id": int, "match_id": str}
 SHOWN_LENGTH = 80
+SHOWN_FIELDS = 20
+"""Missing fields that are named; somebody may send a list of thousands of empty objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +97,10 @@ def read_fields(model: type[P], params: Mapping[str, Any]) -> P:
         raise _refusal(model, error) from None
 
 
-def shown(value: Any) -> Any:
-    """What came, short enough to send back."""
+def shown(value: Any, field: str = "") -> Any:
+    """What came, short enough to send back; of a token only its type."""
+    if field.rpartition(".")[2] in SECRET_FIELDS:
+        return f"({type(value).__name__})"
     if isinstance(value, str):
         return value if len(value) <= SHOWN_LENGTH else value[:SHOWN_LENGTH] + "..."
     if value is None or isinstance(value, bool | int | float):
@@ -109,7 +114,7 @@ def _wrong_type(field: str, expected: str, value: Any) -> Refusal:
         f"'{field}' must be {expected}",
         field=field,
         expected=expected,
-        received=shown(value),
+        received=shown(value, field),
     )
 
 
@@ -117,7 +122,9 @@ def _refusal(model: type[Part], error: ValidationError) -> Refusal:
     problems = error.errors(include_url=False, include_context=False)
     missing = [_path(problem["loc"]) for problem in problems if problem["type"] == "missing"]
     if missing:
-        return Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {', '.join(missing)}", missing_fields=missing)
+        named = missing[:SHOWN_FIELDS]
+        more = f" and {len(missing) - len(named)} more" if len(missing) > len(named) else ""
+        return Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {', '.join(named)}{more}", missing_fields=named)
     first = problems[0]
     field = _path(first["loc"])
     codes = model.CODES if issubclass(model, Message) else {}
@@ -126,9 +133,9 @@ def _refusal(model: type[Part], error: ValidationError) -> Refusal:
         f"'{field}': {first['msg']}",
         field=field,
         expected=first["msg"],
-        received=shown(first["input"]),
+        received=shown(first["input"], field),
     )
 
 
 def _path(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location)
+    return ".".join(str(part)[:SHOWN_LENGTH] for part in location)

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from agent_league.errors import ErrorCode
 from agent_league.model.agents import Role
 from agent_league.protocol.version import PROTOCOL_V2
+
+T = TypeVar("T")
+Items = Annotated[list[T], FailFast()]
+"""A list that is read as far as its first wrong item: a long list of wrong ones must not cost a long time."""
 
 
 class Part(BaseModel):

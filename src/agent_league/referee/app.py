@@ -9,7 +9,7 @@ from typing import Any
 
 from agent_league.clock import Clock, SystemClock, format_utc
 from agent_league.config import GamesRegistry, SystemConfig
-from agent_league.errors import CallFailed, ErrorCode, PeerRefused, Refusal
+from agent_league.errors import CallFailed, ErrorCode, FrameCode, LeagueFailed, PeerRefused, Refusal
 from agent_league.games.registry import Game, load_game
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role, advance
@@ -20,6 +20,7 @@ from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.version import CURRENT_VERSION
 from agent_league.referee.calls import Desk
 from agent_league.referee.handlers import RefereeHandlers, check_manager
+from agent_league.referee.match import Verdict
 from agent_league.referee.play import MatchPlay
 from agent_league.storage.paths import DataPaths, is_safe_name
 from agent_league.storage.repositories import MatchRepository
@@ -33,6 +34,16 @@ from agent_league.version import __version__
 
 KEPT_MATCHES = 200
 """Finished matches that `get_match_state` still knows."""
+PASSING = frozenset(
+    {
+        ErrorCode.TIMEOUT_ERROR,
+        ErrorCode.CONNECTION_ERROR,
+        ErrorCode.RATE_LIMIT_EXCEEDED,
+        ErrorCode.INTERNAL_SERVER_ERROR,
+        ErrorCode.SERVICE_UNAVAILABLE,
+    }
+)
+"""Refusals that say "not now" rather than "no"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +125,25 @@ class Referee:
     async def run(self) -> None:
         """Registers, then runs matches until it is stopped."""
         try:
+            await self._register()
             async with asyncio.TaskGroup() as self._group:
-                limit = self._settings.system.timeouts.register_referee_timeout_sec
-                self.agent_id = await self._session.register("register_referee", "referee_id", self._application, limit)
-                self.state = advance(self.state, AgentState.REGISTERED)
-                self.log.rename(self.agent_id)
                 await self._done.wait()
                 if not self._settings.exit_when_done:
                     await asyncio.Event().wait()
         finally:
-            await self._desk.outboxes.close()
-            self.log.close()
+            try:
+                await self._desk.outboxes.close()
+            finally:
+                self.log.close()
+
+    async def _register(self) -> None:
+        limit = self._settings.system.timeouts.register_referee_timeout_sec
+        referee_id = await self._session.register("register_referee", "referee_id", self._application, limit)
+        if not is_safe_name(referee_id):
+            raise LeagueFailed(f"{self._settings.manager} gave the id {referee_id[:80]!r}, which can't name a file")
+        self.agent_id = referee_id
+        self.state = advance(self.state, AgentState.REGISTERED)
+        self.log.rename(self.agent_id)
 
     def _application(self) -> Message:
         settings = self._settings
@@ -150,6 +169,14 @@ class Referee:
         if order.match_id in self._running:
             return
         game = self._game(order)
+        if order.player_A.player_id == order.player_B.player_id:
+            raise Refusal(
+                ErrorCode.INVALID_MESSAGE_FORMAT,
+                "'player_A' and 'player_B' must be two players",
+                field="player_B.player_id",
+                expected=f"not {shown(order.player_A.player_id)}",
+                received=shown(order.player_B.player_id),
+            )
         playing = sum(self._matches[match_id].verdict is None for match_id in self._running)
         if playing >= self._settings.max_concurrent_matches:
             raise Refusal(
@@ -188,7 +215,7 @@ class Referee:
         """Plays a match, writes its file, and reports it until the manager has it."""
         match_id = play.match.match_id
         try:
-            verdict = await play.play()
+            verdict = await self._judged(play)
             self._save(play)
             self.log.info(
                 "match_finished",
@@ -203,6 +230,14 @@ class Referee:
         finally:
             del self._running[match_id]
 
+    async def _judged(self, play: MatchPlay) -> Verdict:
+        """The verdict of the match; one that breaks down on our side ends without a winner, and nobody waits for it."""
+        try:
+            return await play.play()
+        except Exception as error:  # noqa: BLE001 - a fault in a game's rules must not keep the league waiting
+            self.log.error("match_aborted", match_id=play.match.match_id, error=repr(error))
+            return await play.abort()
+
     async def _report(self, play: MatchPlay) -> None:
         """Sends the report again until it is acknowledged or refused for good."""
         if play.verdict is None:
@@ -213,10 +248,10 @@ class Referee:
             report = play.words.report(play.match, play.verdict, self._session.token or "", play.score(), play.failures)
             try:
                 await self._line.ask(self._settings.manager, "report_match_result", report, limit)
-            except PeerRefused as error:
-                self.log.error("report_refused", match_id=play.match.match_id, message=error.message)
-                return
             except CallFailed as error:
+                if _stands(error):
+                    self.log.error("report_refused", match_id=play.match.match_id, message=error.message)
+                    return
                 failures += 1
                 self.log.warning("report_failed", match_id=play.match.match_id, message=error.message)
                 await asyncio.sleep(reconnect_delay(failures, self._desk.rng))
@@ -227,10 +262,11 @@ class Referee:
         try:
             repository = MatchRepository(play.order.league_id, self._settings.home)
             repository.save(play.match.match_id, play.record())
-        except OSError as error:
+        except (OSError, TypeError) as error:  # TypeError: a game whose moves JSON can't hold
             self.log.error("write_failed", match_id=play.match.match_id, error=str(error))
 
     def _remember(self, play: MatchPlay) -> None:
+        self._matches.pop(play.match.match_id, None)  # one that is played again is the newest
         self._matches[play.match.match_id] = play
         while len(self._matches) > KEPT_MATCHES + len(self._running):
             oldest = next(match_id for match_id in self._matches if match_id not in self._running)
@@ -242,3 +278,12 @@ class Referee:
 
     def _notice_failed(self, player_id: str, error: CallFailed) -> None:
         self.log.warning("notice_failed", player_id=player_id, error_code=error.code, message=error.message)
+
+
+def _stands(error: CallFailed) -> bool:
+    """Whether a report was refused for good: not where the manager is busy, or was itself at fault."""
+    if not isinstance(error, PeerRefused):
+        return False
+    fault = error.answer.get("error") if isinstance(error.answer, dict) else None
+    internal = isinstance(fault, dict) and fault.get("code") == FrameCode.INTERNAL_ERROR
+    return not internal and error.code not in PASSING

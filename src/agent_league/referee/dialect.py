@@ -18,6 +18,10 @@ M = TypeVar("M", bound=Message)
 FILLER = {"protocol": "", "message_type": "", "sender": "", "timestamp": "", "conversation_id": ""}
 """An answer belongs to the call it answers, so nothing in its envelope is needed to understand it."""
 
+TIMESTAMPS = ("timestamp", "arrival_timestamp")
+LONGEST_SENTENCE = 500
+"""A peer's own words may be part of what we say of its failure."""
+
 
 class MatchWords:
     """Writes the messages of one match."""
@@ -94,7 +98,7 @@ class MatchWords:
             error_code=code.value,
             error_name=code.name,
             error_description=code.name,
-            message=sentence,
+            message=sentence[:LONGEST_SENTENCE],
             affected_player=player_id,
             player_id=player_id,
             action_required=action_required,
@@ -186,8 +190,9 @@ def _read(model: type[M], answer: Any) -> M:
             raise Refusal(ErrorCode.PROTOCOL_VERSION_MISMATCH, f"'protocol' must be '{PROTOCOL_V2}'")
         if given.get("message_type", model.TYPE) != model.TYPE:
             raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, f"'message_type' must be '{model.TYPE}'")
-        if isinstance(given.get("timestamp"), str):
-            check_timestamp(given["timestamp"], "timestamp")
+        for name in TIMESTAMPS:
+            if isinstance(given.get(name), str):
+                check_timestamp(given[name], name)
         return read_fields(model, {**FILLER, **given})
     except Refusal as refusal:
         raise BadAnswer(f"{model.TYPE}: {refusal.message}", answer, refusal.code) from None

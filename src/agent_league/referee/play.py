@@ -4,6 +4,7 @@ The match itself is pure (`match.py`); this is where it meets the players.
 """
 
 import asyncio
+from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from agent_league.clock import Clock
@@ -68,6 +69,15 @@ class MatchPlay:
         await self._tell()
         return self.verdict
 
+    async def abort(self) -> Verdict:
+        """Ends a match that can't go on by no fault of the players: nobody wins, and both are told."""
+        for player_id in self.match.players:
+            self.match.fail(player_id, Termination.VOID)
+        self.transcript.entered(self.match.state)
+        self.verdict = self.match.verdict()
+        await self._tell()
+        return self.verdict
+
     def score(self) -> dict[str, int]:
         """The points by the league's rule."""
         if self.verdict is None:
@@ -116,7 +126,7 @@ class MatchPlay:
 
     async def _invite(self) -> None:
         """Both at the same time; who declines or stays silent loses."""
-        answers = await asyncio.gather(*(self._ask_to_join(player_id) for player_id in self.match.players))
+        answers = await _at_once(self._ask_to_join(player_id) for player_id in self.match.players)
         for player_id, answer in zip(self.match.players, answers, strict=True):
             if isinstance(answer, Lost):
                 self.match.fail(player_id, answer.how)
@@ -140,7 +150,7 @@ class MatchPlay:
     async def _collect(self) -> None:
         """The moves of one step, asked of all who act at the same time."""
         asked = self.match.to_move()
-        answers = await asyncio.gather(*(self._ask_for_move(player_id) for player_id in asked))
+        answers = await _at_once(self._ask_for_move(player_id) for player_id in asked)
         received: dict[str, Move] = {}
         for player_id, answer in zip(asked, answers, strict=True):
             if isinstance(answer, Lost):
@@ -185,3 +195,10 @@ class MatchPlay:
         await self._desk.outboxes.settled(
             player_id for player_id in self.match.players if player_id not in self.match.terminations
         )
+
+
+async def _at_once(questions: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """The answers to questions that are asked at the same time; where one breaks down, none goes on."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(question) for question in questions]
+    return [task.result() for task in tasks]

@@ -1,11 +1,19 @@
-"""The transcript: every message of a match with its time, and the states it went through. Tokens are left out."""
+"""The transcript: every message of a match with its time, and the states it went through.
 
+What a player sends is kept as evidence, but never a token, wherever in it one may stand.
+"""
+
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from agent_league.clock import Clock
-from agent_league.log import redacted
+from agent_league.log import REDACTED, SECRET_FIELDS
 from agent_league.model.results import MatchState
+
+TOKEN = re.compile(r"\btok-[\w-]{8,}", re.ASCII)
+HIDDEN = frozenset({"message", "outcome", "error"})
+"""What an entry says, and what its error says of that."""
 
 
 class Transcript:
@@ -43,12 +51,26 @@ class Transcript:
 
     def headlines(self) -> list[dict[str, Any]]:
         """The entries without what was said: safe to show while a match runs."""
-        return [
-            {key: value for key, value in entry.items() if key not in ("message", "outcome")} for entry in self.entries
-        ]
+        return [{key: value for key, value in entry.items() if key not in HIDDEN} for entry in self.entries]
 
     def _add(self, **entry: Any) -> None:
-        self.entries.append({"at": self._now(), **redacted(entry)})
+        self.entries.append({"at": self._now(), **evidence(entry)})
 
     def _now(self) -> str:
         return self._clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def evidence(value: Any) -> Any:
+    """A copy that may be written down: tokens struck out wherever they stand."""
+    if isinstance(value, str):
+        return _without_tokens(value)
+    if isinstance(value, Mapping):
+        return {
+            _without_tokens(str(key)): REDACTED if key in SECRET_FIELDS and inner is not None else evidence(inner)
+            for key, inner in value.items()
+        }
+    return [evidence(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _without_tokens(text: str) -> str:
+    return TOKEN.sub(REDACTED, text) if "tok-" in text else text

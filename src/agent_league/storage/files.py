@@ -22,7 +22,7 @@ def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
         beside.replace(path)
-    except OSError:
+    except BaseException:
         beside.unlink(missing_ok=True)
         raise
 
@@ -32,12 +32,13 @@ def write_json(path: Path, value: Any) -> None:
     write_whole(path, orjson.dumps(value, option=options))
 
 
-def read_json(path: Path) -> Any:
-    """The content of a file, or None where there is none or it can't be read."""
+def read_object(path: Path) -> dict[str, Any] | None:
+    """The JSON object in a file, or None where there is no file or it holds nothing of the kind."""
     try:
-        return orjson.loads(path.read_bytes())
+        found = orjson.loads(path.read_bytes())
     except (OSError, orjson.JSONDecodeError):
         return None
+    return found if isinstance(found, dict) else None
 
 
 class Projection:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_league.storage.files import read_json, write_json
+from agent_league.storage.files import read_object, write_json
 from agent_league.storage.paths import DataPaths
 
 SCHEMA_VERSION = "1.0.0"
@@ -20,7 +20,7 @@ class StandingsRepository:
 
     def load(self) -> dict[str, Any]:
         empty = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "version": 0}
-        return read_json(self.path) or {**empty, "rounds_completed": 0, "standings": []}
+        return read_object(self.path) or {**empty, "rounds_completed": 0, "standings": []}
 
     def save(self, standings: Sequence[Mapping[str, Any]], rounds_completed: int, last_updated: str) -> None:
         write_json(
@@ -29,11 +29,16 @@ class StandingsRepository:
                 "schema_version": SCHEMA_VERSION,
                 "league_id": self.league_id,
                 "last_updated": last_updated,
-                "version": self.load()["version"] + 1,
+                "version": self._version() + 1,
                 "rounds_completed": rounds_completed,
                 "standings": list(standings),
             },
         )
+
+    def _version(self) -> int:
+        """The version on disk; a file that somebody spoilt counts as none."""
+        version = self.load().get("version")
+        return version if isinstance(version, int) else 0
 
 
 class RoundsRepository:
@@ -44,7 +49,7 @@ class RoundsRepository:
         self.path = DataPaths(Path(home)).rounds(league_id)
 
     def load(self) -> dict[str, Any]:
-        return read_json(self.path) or {
+        return read_object(self.path) or {
             "schema_version": SCHEMA_VERSION,
             "league_id": self.league_id,
             "rounds": [],
@@ -70,8 +75,7 @@ class MatchRepository:
         self.paths = DataPaths(Path(home))
 
     def load(self, match_id: str) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = read_json(self.paths.match(self.league_id, match_id))
-        return found
+        return read_object(self.paths.match(self.league_id, match_id))
 
     def save(self, match_id: str, match: Mapping[str, Any]) -> None:
         content = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "match_id": match_id}
@@ -92,7 +96,7 @@ class PlayerHistoryRepository:
 
     def load(self) -> dict[str, Any]:
         empty = {"schema_version": SCHEMA_VERSION, "player_id": self.player_id}
-        return read_json(self.path) or {**empty, "stats": {}, "matches": [], "opponents": {}}
+        return read_object(self.path) or {**empty, "stats": {}, "matches": [], "opponents": {}}
 
     def save(self, history: Mapping[str, Any]) -> None:
         write_json(self.path, {"schema_version": SCHEMA_VERSION, "player_id": self.player_id, **history})

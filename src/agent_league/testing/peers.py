@@ -1,4 +1,4 @@
-"""Scripted and faulty players: written from the protocol alone with plain dictionaries, so that they share no bug with
+"""Scripted and faulty peers: written from the protocol alone with plain dictionaries, so that they share no bug with
 our own agents. Attach one to the memory network or serve it over HTTP; both take its `answer`.
 """
 
@@ -23,29 +23,53 @@ class Raw(Exception):
         self.body = body
 
 
-class ScriptedPlayer:
+class ScriptedAgent:
+    """Answers calls by script and keeps what it hears; what has no script is acknowledged."""
+
+    def __init__(self, endpoint: str, scripts: Mapping[str, Script]) -> None:
+        self.endpoint = endpoint
+        self.received: list[tuple[str, dict[str, Any]]] = []
+        self._scripts = dict(scripts)
+        self._news = asyncio.Event()
+
+    def heard(self, method: str) -> list[dict[str, Any]]:
+        """The parameters of all calls of one method."""
+        return [params for name, params in self.received if name == method]
+
+    async def hears(self, method: str, count: int = 1) -> list[dict[str, Any]]:
+        """Waits until a method was called so often; the parameters of its calls."""
+        while len(self.heard(method)) < count:
+            self._news.clear()
+            await self._news.wait()
+        return self.heard(method)
+
+    async def answer(self, body: bytes) -> bytes | None:
+        """Answers one request."""
+        request = json.loads(body)
+        method, params = request["method"], request.get("params", {})
+        self.received.append((method, params))
+        self._news.set()
+        script = self._scripts.get(method, _acknowledge)
+        try:
+            result = await script(params)
+        except Raw as raw:
+            return raw.body
+        return json.dumps({"jsonrpc": "2.0", "result": result, "id": request["id"]}).encode()
+
+
+class ScriptedPlayer(ScriptedAgent):
     """A player in the letter of the seeds. `scripts` replaces what single methods do."""
 
     def __init__(
         self, name: str, endpoint: str, *, choice: str = "even", scripts: Mapping[str, Script] | None = None
     ) -> None:
+        own = {"handle_game_invitation": self._join, "choose_parity": self._choose, "make_move": self._move}
+        super().__init__(endpoint, {**own, **(scripts or {})})
         self.name = name
-        self.endpoint = endpoint
         self.player_id = name
         self.token: str | None = None
         self.league_id: str | None = None
-        self.received: list[tuple[str, dict[str, Any]]] = []
         self._choice = choice
-        self._scripts: dict[str, Script] = {
-            "handle_game_invitation": self._join,
-            "choose_parity": self._choose,
-            "make_move": self._move,
-            **(scripts or {}),
-        }
-
-    def heard(self, method: str) -> list[dict[str, Any]]:
-        """The parameters of all calls of one method."""
-        return [params for name, params in self.received if name == method]
 
     async def register(self, carrier: Carrier, manager: str, **meta: Any) -> dict[str, Any]:
         """Registers with a manager; returns its answer."""
@@ -75,18 +99,6 @@ class ScriptedPlayer:
             self.league_id = answer["league_id"]
         return answer
 
-    async def answer(self, body: bytes) -> bytes | None:
-        """Answers one request."""
-        request = json.loads(body)
-        method, params = request["method"], request.get("params", {})
-        self.received.append((method, params))
-        script = self._scripts.get(method, self._acknowledge)
-        try:
-            result = await script(params)
-        except Raw as raw:
-            return raw.body
-        return json.dumps({"jsonrpc": "2.0", "result": result, "id": request["id"]}).encode()
-
     def reply(self, message_type: str, params: Params, **fields: Any) -> dict[str, Any]:
         """A well-formed reply to a question."""
         return {
@@ -110,8 +122,63 @@ class ScriptedPlayer:
     async def _move(self, params: Params) -> Any:
         return self.reply("GAME_MOVE_RESPONSE", params, move_data=params["move_request"]["valid_options"][0])
 
-    async def _acknowledge(self, _: Params) -> Any:
-        return {"status": "ok"}
+
+class ScriptedManager(ScriptedAgent):
+    """A manager in the letter of the seeds: takes whoever registers and acknowledges what it is told."""
+
+    def __init__(
+        self,
+        endpoint: str = "http://localhost:8000/mcp",
+        *,
+        league_id: str = "league_2025_even_odd",
+        scripts: Mapping[str, Script] | None = None,
+    ) -> None:
+        own = {
+            "register_referee": self._accept("REFEREE_REGISTER_RESPONSE", "referee_id"),
+            "register_player": self._accept("LEAGUE_REGISTER_RESPONSE", "player_id"),
+        }
+        super().__init__(endpoint, {**own, **(scripts or {})})
+        self.league_id = league_id
+
+    def message(self, message_type: str, **fields: Any) -> dict[str, Any]:
+        """A well-formed message of the manager's."""
+        return {
+            "protocol": "league.v2",
+            "message_type": message_type,
+            "sender": "league_manager",
+            "timestamp": now(),
+            "conversation_id": "conv-manager-001",
+            "league_id": self.league_id,
+            **fields,
+        }
+
+    def start_match(self, match_id: str, a: ScriptedPlayer, b: ScriptedPlayer, **fields: Any) -> dict[str, Any]:
+        """START_MATCH for two players."""
+        seats = {
+            f"player_{side}": {"player_id": player.player_id, "display_name": player.name, "endpoint": player.endpoint}
+            for side, player in (("A", a), ("B", b))
+        }
+        order = {"round_id": 1, "match_id": match_id, "game_type": "even_odd", "match_token": f"tok-match-{match_id}"}
+        conversation = {"conversation_id": f"conv-{match_id.lower()}-001"}
+        return self.message("START_MATCH", **{**order, **conversation, **seats, **fields})
+
+    def _accept(self, message_type: str, id_field: str) -> Script:
+        async def script(params: Params) -> Any:
+            agent_id = str(params["sender"]).partition(":")[2]
+            return self.message(
+                message_type,
+                conversation_id=params["conversation_id"],
+                status="ACCEPTED",
+                auth_token=f"tok-{agent_id.lower()}-of-the-scripted-manager",
+                reason=None,
+                **{id_field: agent_id},
+            )
+
+        return script
+
+
+async def _acknowledge(_: Params) -> Any:
+    return {"status": "ok"}
 
 
 async def hang(_: Params) -> Any:

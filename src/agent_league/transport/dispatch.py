@@ -13,7 +13,7 @@ import orjson
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import FrameCode, FrameError, Refusal
 from agent_league.log import JsonLogger
-from agent_league.protocol.checks import Envelope, check_envelope, read_fields
+from agent_league.protocol.checks import Envelope, check_envelope, read_fields, shown
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import METHODS, Method
 from agent_league.protocol.v2.errors import write_league_error
@@ -64,7 +64,16 @@ class Dispatcher:
                 answers = await self._answer_one(parsed)
         except FrameError as error:
             answers = jsonrpc.error_frame(error, None)
-        return None if answers is None else orjson.dumps(answers)
+        return None if answers is None else self._encode(answers)
+
+    def _encode(self, answers: list[Any] | dict[str, Any]) -> bytes:
+        """The answer's bytes; what can't be written as JSON is our fault, and still gets an answer."""
+        try:
+            return orjson.dumps(answers)
+        except TypeError as error:
+            self._log.error("answer_not_json", error=repr(error))
+            fault = FrameError(FrameCode.INTERNAL_ERROR, "our answer can't be written as JSON")
+            return orjson.dumps(jsonrpc.error_frame(fault, jsonrpc.echoed_id(answers)))
 
     async def _answer_batch(self, frames: list[Any]) -> list[Any] | None:
         if not 0 < len(frames) <= jsonrpc.MAX_BATCH:
@@ -120,7 +129,7 @@ class Dispatcher:
         self._log.warning(
             "message_refused",
             method=method.name,
-            sender=str(params.get("sender"))[:80],
+            sender=shown(params.get("sender")),
             error_code=refusal.code,
             message=refusal.message,
         )

@@ -1,5 +1,7 @@
 """The HTTP carrier: one session a process, connections kept alive, no redirects, answers limited in size and time."""
 
+import asyncio
+
 import aiohttp
 
 from agent_league.errors import BadAnswer
@@ -19,31 +21,47 @@ class HttpCarrier:
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Accept-Encoding"),
+            auto_decompress=False,  # a small answer could unpack to a huge one
+            timeout=aiohttp.ClientTimeout(total=None),  # each call brings its own
         )
+        self._answered: dict[str, float] = {}
+        """When an endpoint last answered: for a while after that, a connection to it is kept."""
 
     async def exchange(self, endpoint: str, frame: bytes, limit: float) -> tuple[int, bytes]:
         try:
-            try:
-                return await self._post(endpoint, frame, limit)
-            except aiohttp.ServerDisconnectedError:
-                # A server may close an idle connection just as we use it; a fresh one tells whether it lives.
-                return await self._post(endpoint, frame, limit)
+            async with asyncio.timeout(limit):
+                answer = await self._deliver(endpoint, frame)
         except TimeoutError:
             raise no_answer(endpoint, limit) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise no_connection(endpoint, str(error) or type(error).__name__) from error
+        self._answered[endpoint] = asyncio.get_running_loop().time()
+        return answer
 
     async def close(self) -> None:
         await self._session.close()
 
-    async def _post(self, endpoint: str, frame: bytes, limit: float) -> tuple[int, bytes]:
-        async with self._session.post(
-            endpoint,
-            data=frame,
-            headers=HEADERS,
-            timeout=aiohttp.ClientTimeout(total=limit),
-            allow_redirects=False,
-        ) as response:
+    async def _deliver(self, endpoint: str, frame: bytes) -> tuple[int, bytes]:
+        """Posts the frame; once more where a kept connection broke off.
+
+        A server may close an idle connection just as we use it, and that says nothing of the peer: a fresh one does.
+        """
+        try:
+            return await self._post(endpoint, frame)
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            if not self._was_kept(endpoint):
+                raise
+            return await self._post(endpoint, frame)
+
+    def _was_kept(self, endpoint: str) -> bool:
+        """Whether a call may have gone over a kept connection; asked once, since the next one is fresh."""
+        answered = self._answered.pop(endpoint, None)
+        return answered is not None and asyncio.get_running_loop().time() - answered <= KEEP_ALIVE_SECONDS
+
+    async def _post(self, endpoint: str, frame: bytes) -> tuple[int, bytes]:
+        async with self._session.post(endpoint, data=frame, headers=HEADERS, allow_redirects=False) as response:
             length = response.content_length
             if length is not None and length <= MAX_BODY:
                 return response.status, await response.read()

@@ -10,6 +10,10 @@ from agent_league.errors import BadAnswer, ErrorCode, FrameCode, FrameError, Pee
 
 MAX_BODY = 1024 * 1024
 MAX_BATCH = 100
+MAX_DEPTH = 64
+"""Levels of arrays and objects in each other: far more than a message has, far fewer than can't be written again."""
+SHOWN_LENGTH = 200
+"""How much of a peer's own words goes into ours."""
 RequestId = int | str | None
 
 
@@ -26,8 +30,8 @@ class Request:
 def parse_body(body: bytes) -> Any:
     """The JSON value of a body, or a FrameError that says where it breaks."""
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
+        return _loads(body)
+    except ValueError as error:
         raise FrameError(FrameCode.PARSE_ERROR, f"the body is not JSON: {error}") from None
 
 
@@ -84,9 +88,9 @@ def read_reply(status: int, body: bytes) -> Any:
     if status in (202, 204) or (status == 200 and not body):
         return None
     try:
-        frame = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        raise BadAnswer(f"HTTP {status} and no JSON", body[:200].decode(errors="replace")) from None
+        frame = _loads(body)
+    except ValueError:
+        raise BadAnswer(f"HTTP {status} and no JSON", body[:SHOWN_LENGTH].decode(errors="replace")) from None
     if not isinstance(frame, dict):
         raise BadAnswer(f"expected a JSON-RPC object, found {json_type(frame)}", frame)
     if "result" not in frame:
@@ -95,8 +99,8 @@ def read_reply(status: int, body: bytes) -> Any:
         raise BadAnswer(f"HTTP {status} and neither 'result' nor 'error'", frame)
     result = frame["result"]
     if isinstance(result, dict) and result.get("message_type") == "LEAGUE_ERROR":
-        sentence = result.get("message") or result.get("error_description")
-        raise PeerRefused(f"refused: {result.get('error_code')} {sentence}", frame, _code(result))
+        sentence = f"{result.get('error_code')} {result.get('message') or result.get('error_description')}"
+        raise PeerRefused(f"refused: {sentence[:SHOWN_LENGTH]}", frame, _code(result))
     return result
 
 
@@ -106,8 +110,27 @@ def json_type(value: Any) -> str:
     return names.get(type(value), "a number")
 
 
+def _loads(body: bytes) -> Any:
+    """The JSON value; a ValueError where there is none, or one that is nested too deep to be handled."""
+    value = orjson.loads(body)
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deep(value):
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether there are more than MAX_DEPTH levels; walks them one by one, because recursion has its own limit."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [inner for inner in level if isinstance(inner, dict | list)]
+        if not level:
+            return False
+        level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
+    return True
+
+
 def _sentence(error: Any) -> str:
-    return str(error.get("message", error)) if isinstance(error, dict) else str(error)
+    return str(error.get("message", error) if isinstance(error, dict) else error)[:SHOWN_LENGTH]
 
 
 def _code(result: Mapping[str, Any]) -> ErrorCode:

@@ -8,7 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from agent_league.errors import CallFailed, PeerRefused
+from agent_league.errors import BadAnswer, CallFailed, PeerRefused
 from agent_league.transport.peer import Line
 
 PATIENCE = 2
@@ -44,25 +44,32 @@ class Outbox:
         """Waits until the peer has its notices, or has shown that it doesn't take them."""
         await self._calm.wait()
 
-    async def close(self) -> None:
-        if self._worker is not None and not self._worker.done():
-            self._worker.cancel()
-            await asyncio.wait([self._worker])
+    def cancel(self) -> asyncio.Task[None] | None:
+        """Stops sending; the worker to wait for, where one was at it."""
+        if self._worker is None or self._worker.done():
+            return None
+        self._worker.cancel()
+        return self._worker
 
     async def _work(self) -> None:
-        while self._waiting:
-            try:
-                await self._line.send(*self._waiting.popleft())
-            except PeerRefused:
-                self._failures = 0  # it lives, and has no use for the notice
-            except CallFailed as error:
-                self._failures += 1
-                if self._failures >= PATIENCE:
-                    self._calm.set()
-                self._report(self._peer_id, error)
-            else:
-                self._failures = 0
-        self._calm.set()
+        try:
+            while self._waiting:
+                await self._send(*self._waiting.popleft())
+        finally:
+            self._calm.set()  # whatever happens, nobody waits for ever
+
+    async def _send(self, endpoint: str, frame: bytes, limit: float) -> None:
+        try:
+            await self._line.send(endpoint, frame, limit)
+        except (PeerRefused, BadAnswer):
+            self._failures = 0  # it lives, and has no use for the notice
+        except CallFailed as error:
+            self._failures += 1
+            if self._failures >= PATIENCE:
+                self._calm.set()
+            self._report(self._peer_id, error)
+        else:
+            self._failures = 0
 
 
 class Outboxes:
@@ -86,4 +93,7 @@ class Outboxes:
                 await box.settled()
 
     async def close(self) -> None:
-        await asyncio.gather(*(box.close() for box in self._boxes.values()))
+        """Stops sending. Waits only where there is something to wait for: whoever closes may be in a hurry."""
+        workers = [worker for box in self._boxes.values() if (worker := box.cancel())]
+        if workers:
+            await asyncio.wait(workers)

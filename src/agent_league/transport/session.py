@@ -54,8 +54,13 @@ class Session:
         agent_id = answer.get(id_field) if isinstance(answer, dict) else None
         if status != "ACCEPTED" or not isinstance(agent_id, str):
             raise LeagueFailed(f"{self._manager} answered the registration with {str(answer)[:200]!r}")
-        self.token = answer.get("auth_token")
-        self.league_id = answer.get("league_id")
+        self.token = _text(answer.get("auth_token"))
+        self.league_id = _text(answer.get("league_id"))
         self.registered.set()
         self._log.info("registered", agent_id=agent_id, league_id=self.league_id)
         return agent_id
+
+
+def _text(value: Any) -> str | None:
+    """A string from somebody else's message; anything else is none."""
+    return value if isinstance(value, str) else None

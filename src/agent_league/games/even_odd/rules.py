@@ -7,6 +7,9 @@ from agent_league.games.base import CHANCE, BadParameters, Move, State
 
 PARITIES = ("even", "odd")
 BOTH = (0, 1)
+MOST_NUMBERS = 1_000_000
+LARGEST = 2**53
+"""Every JSON reader has whole numbers up to here."""
 
 
 def parity(number: int) -> str:
@@ -19,8 +22,12 @@ class EvenOddRules:
     def new(self, config: Mapping[str, Any]) -> State:
         low, high = config.get("min_number", 1), config.get("max_number", 10)
         whole = all(isinstance(bound, int) and not isinstance(bound, bool) for bound in (low, high))
-        if not whole or low > high or high - low > 1_000_000:
+        if not whole or low > high:
             raise BadParameters(f"min_number and max_number must be integers in order, found {low!r} and {high!r}")
+        if high - low >= MOST_NUMBERS or max(-low, high) > LARGEST:
+            raise BadParameters(
+                f"at most {MOST_NUMBERS} numbers, none beyond {LARGEST}, may be drawn from; found {low!r} to {high!r}"
+            )
         return {"range": [low, high], "choices": None, "number": None}
 
     def actors(self, state: State) -> tuple[int, ...]:

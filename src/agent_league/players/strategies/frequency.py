@@ -1,8 +1,6 @@
 """Against the opponent's habit."""
 
-from collections import Counter
-
-from agent_league.players.observation import Move, Observation
+from agent_league.players.observation import Move, Observation, counted
 
 
 class Frequency:
@@ -11,7 +9,7 @@ class Frequency:
     instant = True
 
     def choose(self, observation: Observation) -> Move:
-        counts = Counter(observation.opponent_moves).most_common(2)
-        if not counts or (len(counts) == 2 and counts[0][1] == counts[1][1]):
+        counts = counted(observation.opponent_moves)
+        if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
             return observation.random.choice(observation.legal_moves)
         return observation.other_than(counts[0][0])

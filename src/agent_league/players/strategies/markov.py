@@ -1,9 +1,8 @@
 """Against a habit of transitions."""
 
-from collections import Counter
 from itertools import pairwise
 
-from agent_league.players.observation import Move, Observation
+from agent_league.players.observation import Move, Observation, counted
 
 
 class Markov:
@@ -13,7 +12,7 @@ class Markov:
 
     def choose(self, observation: Observation) -> Move:
         moves = observation.opponent_moves
-        followers = Counter(after for before, after in pairwise(moves) if before == moves[-1])
+        followers = counted(after for before, after in pairwise(moves) if before == moves[-1])
         if not followers:
             return observation.random.choice(observation.legal_moves)
-        return observation.other_than(followers.most_common(1)[0][0])
+        return observation.other_than(followers[0][0])

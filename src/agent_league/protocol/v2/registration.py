@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agent_league.protocol.envelope import Message, Part
+from agent_league.protocol.envelope import Items, Message, Part
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -12,7 +12,7 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 class PlayerMeta(Part):
     display_name: Name
     version: str
-    game_types: list[str]
+    game_types: Items[str]
     contact_endpoint: str
     protocol_version: str | None = None
 

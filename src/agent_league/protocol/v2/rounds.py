@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from agent_league.protocol.envelope import Message, Part
+from agent_league.protocol.envelope import Items, Message, Part
 
 
 class AnnouncedMatch(Part):
@@ -23,7 +23,7 @@ class RoundAnnouncement(Message):
     TYPE: ClassVar = "ROUND_ANNOUNCEMENT"
 
     round_id: int
-    matches: list[AnnouncedMatch]
+    matches: Items[AnnouncedMatch]
 
 
 class RoundSummary(Part):
@@ -65,4 +65,4 @@ class LeagueCompleted(Message):
     total_rounds: int
     total_matches: int
     champion: Champion
-    final_standings: list[FinalRank]
+    final_standings: Items[FinalRank]

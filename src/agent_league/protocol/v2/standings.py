@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from agent_league.protocol.envelope import Message, Part
+from agent_league.protocol.envelope import Items, Message, Part
 
 
 class Standing(Part):
@@ -22,4 +22,4 @@ class LeagueStandingsUpdate(Message):
     TYPE: ClassVar = "LEAGUE_STANDINGS_UPDATE"
 
     round_id: int
-    standings: list[Standing]
+    standings: Items[Standing]

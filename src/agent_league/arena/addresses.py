@@ -1,0 +1,26 @@
+"""Addresses as people type them, and as agents hand them out."""
+
+from urllib.parse import urlsplit
+
+from agent_league.errors import UserError
+
+EVERYWHERE = ("0.0.0.0", "::", "127.0.0.1", "localhost")  # noqa: S104 - compared, not bound
+
+
+def own_endpoint(host: str, port: int, base_host: str) -> str:
+    """The address that others call: what we listen on, or the configured host where that is everything."""
+    name = base_host if host in EVERYWHERE else host
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}/mcp"
+
+
+def manager_endpoint(address: str) -> str:
+    """The manager's endpoint; a missing `http://` or `/mcp` is understood."""
+    url = address if "://" in address else f"http://{address}"
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not url.split()[1:]
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UserError(f"--manager {address!r} is no address; expected one such as http://localhost:8000/mcp")
+    return url if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/mcp"

@@ -1,0 +1,63 @@
+"""Whether a league can be played as it is configured; what is wrong is named where it stands, before the start."""
+
+from collections.abc import Sequence
+
+from agent_league.config import ConfigLoader, LeagueConfig
+from agent_league.errors import UserError
+from agent_league.games.base import BadParameters
+from agent_league.games.registry import game_types, load_game
+from agent_league.players.strategies import strategy_names
+
+REGISTRY = "games/games_registry.json"
+
+
+def check_game(loader: ConfigLoader, game_type: str, file: str, setting: str) -> None:
+    """A game that a file names must be installed, and the registry's parameters must make one."""
+    if problem := _not_installed("game", game_type, game_types()):
+        raise loader.wrong(file, setting, problem)
+    game = load_game(game_type)
+    for index, entry in enumerate(loader.load_games_registry().games):
+        if entry.game_type == game_type:
+            try:
+                game.rules.new({**game.parameters, **entry.parameters})
+            except BadParameters as error:
+                raise loader.wrong(REGISTRY, f"games.{index}.parameters", str(error)) from None
+
+
+def check_game_option(game_type: str) -> None:
+    """A game that was asked for by name must be installed."""
+    if problem := _not_installed("game", game_type, game_types()):
+        raise UserError(f"--game: {problem}")
+
+
+def usable_strategies(loader: ConfigLoader, asked_for: Sequence[str]) -> tuple[str, ...]:
+    """The strategies that were asked for, or that of `defaults/player.json`; all must be installed."""
+    for name in asked_for:
+        if problem := _not_installed("strategy", name, strategy_names()):
+            raise UserError(f"--strategy: {problem}")
+    if asked_for:
+        return tuple(asked_for)
+    default = loader.load_player_defaults().strategy
+    if problem := _not_installed("strategy", default, strategy_names()):
+        raise loader.wrong("defaults/player.json", "strategy", problem)
+    return (default,)
+
+
+def check_size(loader: ConfigLoader, league: LeagueConfig, players: int) -> None:
+    """So many players must be allowed to start a league, or it would wait for ever."""
+    least, most = league.participants.min_players, league.participants.max_players
+    file = f"leagues/{league.league_id}.json"
+    if players < least:
+        raise loader.wrong(
+            file, "participants.min_players", f"{least} players are needed, and only {players} will come"
+        )
+    if players > most:
+        raise loader.wrong(
+            file, "participants.max_players", f"there is room for {most} players, and {players} will come"
+        )
+
+
+def _not_installed(kind: str, name: str, known: Sequence[str]) -> str | None:
+    if name in known:
+        return None
+    return f"no {kind} {name!r} is installed (there are: {', '.join(known) or 'none'})"

@@ -1,0 +1,63 @@
+"""Players that are not ours, as guests in a league of ours: real HTTP servers in the test's own event loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from agent_league.arena.hosting import serve
+from agent_league.arena.plan import LeaguePlan
+from agent_league.arena.seats import Seat, Watchers
+from agent_league.model.events import Event, LeagueCompleted
+from agent_league.transport.carrier import Answer
+from agent_league.transport.http_server import HttpServer, make_app
+
+BOUND = 60
+
+
+@asynccontextmanager
+async def served(answer: Answer, port: int) -> AsyncIterator[HttpServer]:
+    """A guest's server; it may be stopped before the end."""
+    server = HttpServer(make_app(answer, dict), "127.0.0.1", port, "a guest")
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
+
+
+@dataclass
+class Watched:
+    """A league that is being played, and what has happened in it."""
+
+    events: list[Event] = field(default_factory=list)
+    on_event: Callable[[Event], None] | None = None
+    _over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def see(self, event: Event) -> None:
+        self.events.append(event)
+        if self.on_event:
+            self.on_event(event)
+        if isinstance(event, LeagueCompleted):
+            self._over.set()
+
+    async def completed(self) -> LeagueCompleted:
+        """The end of the league, within the bound."""
+        async with asyncio.timeout(BOUND):
+            await self._over.wait()
+        return next(event for event in self.events if isinstance(event, LeagueCompleted))
+
+
+@asynccontextmanager
+async def hosted(plan: LeaguePlan, guests: int) -> AsyncIterator[Watched]:
+    """A planned league whose last players are guests: everybody else is served here, over HTTP."""
+    ready, stop, watched = asyncio.Event(), asyncio.Event(), Watched()
+    seats: Sequence[Seat] = plan.seats[: len(plan.seats) - guests]
+    serving = asyncio.create_task(serve(seats, stop, Watchers(league=watched.see), ready.set))
+    try:
+        async with asyncio.timeout(BOUND):
+            await asyncio.wait({serving, asyncio.ensure_future(ready.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        yield watched
+    finally:
+        stop.set()
+        await serving

@@ -1,0 +1,91 @@
+"""A fleet: processes that start together, are watched, and end together."""
+
+import os
+import signal
+import socket
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from agent_league.arena.fleet import Fleet
+from agent_league.arena.plan import LeaguePlan
+from agent_league.errors import LeagueFailed, UserError
+from agent_league.model.events import AgentRegistered, LeagueCompleted, LeagueStarted, MatchFinished, RoundStarted
+from agent_league.storage.repositories import MatchRepository
+from tests.cli.command import alive, free_ports
+from tests.conftest import FAST, PlanMaker
+
+
+@pytest.fixture
+def small(plan: PlanMaker) -> LeaguePlan:
+    """Four players, one referee, short limits, a process each."""
+    port = free_ports(6)
+    where = {"manager_port": port, "referee_port": port + 1, "player_port": port + 2}
+    return plan(FAST, players=4, referees=1, **where)
+
+
+def test_a_fleet_tells_what_happens_and_ends_its_processes(small: LeaguePlan) -> None:
+    with Fleet(small.processes()) as fleet:
+        pids = fleet.pids
+        events = list(fleet.events())
+        assert len(alive(pids)) >= 5, "referee and players stay until they are ended"
+    kinds = [type(event) for event in events]
+    assert [kinds.count(kind) for kind in (AgentRegistered, LeagueStarted, RoundStarted, MatchFinished)] == [5, 1, 3, 6]
+    assert kinds[-1] is LeagueCompleted
+    assert len(pids) == 6
+    assert alive(pids) == []
+    assert fleet.pids == []
+
+
+def test_a_tick_passes_where_nothing_happens(small: LeaguePlan) -> None:
+    with Fleet(small.processes()[:1]) as fleet:
+        assert next(fleet.events(tick=0.01)) is None
+
+
+def test_a_league_goes_on_without_a_player_whose_process_is_killed(small: LeaguePlan, home: Path) -> None:
+    with Fleet(small.processes()) as fleet:
+        _, referee, *players = pids = fleet.pids
+        os.kill(referee, signal.SIGSTOP)  # so that the league waits for the referee while a player dies
+        events = fleet.events()
+        registered = [event for event in islice(events, 4) if isinstance(event, AgentRegistered)]
+        assert {event.agent_id for event in registered} == {"P01", "P02", "P03", "P04"}
+        os.kill(players[3], signal.SIGKILL)
+        os.kill(referee, signal.SIGCONT)
+        completed = next(event for event in events if isinstance(event, LeagueCompleted))
+    assert completed.matches == 6
+    matches = MatchRepository(completed.league_id, home)
+    for match_id in matches.list():
+        match = matches.load(match_id)
+        assert match is not None
+        lost = "P04" in match["players"].values()
+        assert (match["result"]["status"] == "TECHNICAL_LOSS") == lost
+    assert alive(pids) == []
+
+
+def test_a_process_that_does_not_end_when_asked_is_ended(small: LeaguePlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_league.arena.fleet.END_SECONDS", 0.1)
+    with Fleet(small.processes()) as fleet:
+        pids = fleet.pids
+        os.kill(pids[2], signal.SIGSTOP)
+    assert alive(pids) == []
+
+
+def test_what_a_process_can_not_do_is_told_in_its_own_words(small: LeaguePlan) -> None:
+    with socket.socket() as other:
+        other.bind((small.players[1].host, small.players[1].port))
+        other.listen()
+        with (
+            pytest.raises(UserError, match=rf"Port {small.players[1].port} on 127.0.0.1 is in use, and player P02"),
+            Fleet(small.processes()) as fleet,
+        ):
+            list(fleet.events())
+    assert fleet.pids == []
+
+
+@pytest.mark.parametrize(("index", "who"), [(0, "the league manager"), (1, "referee REF01")])
+def test_a_league_without_its_manager_or_referee_has_failed(small: LeaguePlan, index: int, who: str) -> None:
+    with Fleet(small.processes()) as fleet:
+        os.kill(fleet.pids[index], signal.SIGKILL)
+        with pytest.raises(LeagueFailed, match=f"the process of {who} ended unexpectedly"):
+            list(fleet.events())

@@ -1,0 +1,102 @@
+"""Serving agents in this process, and the checks before it."""
+
+import asyncio
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from agent_league.arena.hosting import check_ports, serve
+from agent_league.arena.plan import LeaguePlan
+from agent_league.arena.seats import Watchers
+from agent_league.errors import LeagueFailed, PortInUse, UserError
+from agent_league.model.events import Event, LeagueCompleted
+from agent_league.players.app import PlayerSettings
+from agent_league.referee.app import RefereeSettings
+from tests.cli.command import free_ports
+from tests.conftest import PlanMaker
+
+BOUND = 60
+
+
+@pytest.fixture
+def small(plan: PlanMaker) -> LeaguePlan:
+    port = free_ports(4)
+    where = {"manager_port": port, "referee_port": port + 1, "player_port": port + 2}
+    return plan(players=2, referees=1, **where)
+
+
+async def test_seats_that_are_done_by_themselves_end_the_serving(small: LeaguePlan) -> None:
+    events: list[Event] = []
+    seats = [small.manager]
+    for seat in (*small.referees, *small.players):
+        assert isinstance(seat.settings, PlayerSettings | RefereeSettings)
+        seats.append(replace(seat, settings=replace(seat.settings, exit_when_done=True)))
+    async with asyncio.timeout(BOUND):
+        await serve(seats, asyncio.Event(), Watchers(league=events.append))
+    assert isinstance(events[-1], LeagueCompleted)
+    check_ports(seats)
+
+
+async def test_every_agent_answers_health_on_its_own_port_until_it_is_stopped(small: LeaguePlan) -> None:
+    stop, ready = asyncio.Event(), asyncio.Event()
+    seats = [small.manager, *small.referees, small.players[0]]
+    serving = asyncio.create_task(serve(seats, stop, ready=ready.set))
+    async with asyncio.timeout(BOUND), aiohttp.ClientSession() as session:
+        await ready.wait()
+        roles = []
+        for seat in seats:
+            async with session.get(f"http://127.0.0.1:{seat.port}/health") as response:
+                assert response.status == 200
+                health = await response.json()
+                assert {"role", "id", "state", "version"} <= set(health)
+                roles.append(health["role"])
+        stop.set()
+        await serving
+    assert roles == ["league_manager", "referee", "player"]
+    check_ports(seats)
+
+
+async def test_the_first_failure_ends_the_others(small: LeaguePlan) -> None:
+    settings = small.players[1].settings
+    assert isinstance(settings, PlayerSettings)
+    twin = replace(small.players[1], settings=replace(settings, display_name="Agent Alpha"))
+    async with asyncio.timeout(BOUND):
+        with pytest.raises(LeagueFailed, match="Duplicate display name"):
+            await serve([small.manager, small.players[0], twin], asyncio.Event())
+    check_ports(small.seats)
+
+
+@pytest.mark.parametrize(
+    ("index", "sentence"),
+    [
+        (0, "the league manager needs it. Stop what is using it, or choose another with --manager-port."),
+        (1, "referee REF01 needs it. Stop what is using it, or choose another with --referee-port."),
+        (3, "player P02 needs it. Stop what is using it, or choose another with --player-port."),
+    ],
+)
+def test_a_taken_port_is_named_with_who_needs_it(small: LeaguePlan, index: int, sentence: str) -> None:
+    seat = small.seats[index]
+    with socket.socket() as other:
+        other.bind((seat.host, seat.port))
+        other.listen()
+        with pytest.raises(PortInUse) as caught:
+            check_ports(small.seats)
+    assert str(caught.value) == f"Port {seat.port} on 127.0.0.1 is in use, and {sentence}"
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
+def test_a_host_that_is_not_ours_is_named(small: LeaguePlan, host: str) -> None:
+    with pytest.raises(UserError, match=rf"^--host {host}: the league manager can't listen there: \w+"):
+        check_ports([replace(small.manager, host=host)])
+
+
+async def test_a_port_that_is_taken_at_the_last_moment_leaves_nothing_behind(small: LeaguePlan, home: Path) -> None:
+    with socket.socket() as other:
+        other.bind((small.players[1].host, small.players[1].port))
+        other.listen()
+        with pytest.raises(PortInUse):
+            await serve(small.seats, asyncio.Event())
+    check_ports(small.seats)

@@ -1,0 +1,126 @@
+"""A player of one's own: the front door `play`, and the example that README shows."""
+
+import json
+import signal
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import agent_league
+from tests.cli.command import LEAGUE_ID, Running, free_ports, home_with, lines_of, running
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "my_player.py"
+
+CHEAT = """
+from agent_league import play
+
+async def choose(game):
+    return "neither"
+
+play(choose, name="Cheat")
+"""
+
+
+def test_the_example_has_at_most_ten_lines() -> None:
+    lines = [line for line in EXAMPLE.read_text(encoding="utf-8").splitlines() if line.strip()]
+    assert 1 < len(lines) <= 10
+
+
+def test_the_front_door_opens_on_every_name() -> None:
+    for name in agent_league.__all__:
+        assert getattr(agent_league, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        getattr(agent_league, "nothing")  # noqa: B009 - a name that the type checker must not see
+
+
+def test_the_example_plays_a_real_league(tmp_path: Path) -> None:
+    port = free_ports(5)
+    home, url = ["--home", tmp_path], f"http://localhost:{port}/mcp"
+    league = [
+        ["manager", "--port", port, "--players", 3, "--referees", 1, "--exit-when-done", *home],
+        ["referee", "--port", port + 1, "--manager", url, "--exit-when-done", *home],
+        ["player", "--port", port + 2, "--manager", url, "--exit-when-done", "--strategy", "always_even", *home],
+        ["player", "--port", port + 3, "--manager", url, "--exit-when-done", "--strategy", "always_odd", *home],
+    ]
+    with ExitStack() as stack:
+        mine = Running([sys.executable, EXAMPLE, "--port", port + 4, "--manager", url, *home])
+        stack.callback(mine.close)
+        mine.prints(f"Stay or Change at http://localhost:{port + 4}/mcp registers with {url}")
+        processes = stack.enter_context(running(*league))
+        assert [process.ends() for process in processes] == [0, 0, 0, 0]
+        mine.prints("Registered as P0")
+        mine.signal(signal.SIGINT)
+        assert mine.ends() == 0
+        assert mine.text.count(" against ") == 2
+        assert "Traceback" not in mine.text
+        my_id = mine.text.partition("Registered as ")[2][:3]
+    table = json.loads((tmp_path / "data" / "leagues" / LEAGUE_ID / "standings.json").read_text())["standings"]
+    assert [row["played"] for row in table] == [2, 2, 2]
+    assert {row["display_name"] for row in table} >= {"Stay or Change"}
+    history = json.loads((tmp_path / "data" / "players" / my_id / "history.json").read_text())
+    first, second = history["matches"]
+    assert first["my_moves"] == ["even"]
+    assert second["my_moves"] == (["even"] if first["outcome"] == "WIN" else ["odd"])
+
+
+def test_a_function_may_wait_and_an_illegal_choice_costs_no_match(tmp_path: Path) -> None:
+    port = free_ports(4)
+    home = home_with(tmp_path / "SHARED", players=2, referees=1, manager_port=port)
+    program = tmp_path / "cheat.py"
+    program.write_text(CHEAT, encoding="utf-8")
+    where = ["--manager", f"localhost:{port}", "--home", home, "--exit-when-done"]
+    league = [
+        ["manager", "--port", port, "--home", home, "--exit-when-done"],
+        ["referee", "--port", port + 1, *where],
+        ["player", "--port", port + 2, *where],
+    ]
+    with ExitStack() as stack:
+        processes = stack.enter_context(running(*league))
+        cheat = Running([sys.executable, program, "--port", port + 3, "--name", "Renamed", *where])
+        stack.callback(cheat.close)
+        assert [process.ends() for process in (*processes, cheat)] == [0, 0, 0, 0]
+        processes[0].prints("registered: Renamed")
+    match = json.loads((home / "data" / "matches" / LEAGUE_ID / "R1M1.json").read_text())
+    assert match["result"]["status"] in ("WIN", "DRAW")
+    logs = (home / "logs" / "agents").glob("P0*.log.jsonl")
+    remarks = [line for path in logs for line in lines_of(path) if line["event_type"] == "strategy_chose_illegal_move"]
+    assert [line["move"] for line in remarks] == ["'neither'"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "sentence"),
+    [
+        (["--port", "70000"], 2, "expected a port from 1 to 65535, found '70000'"),
+        (["--manager", "ftp://x"], 2, "Stay or Change: --manager 'ftp://x' is no address"),
+        (["--home", "/dev/null"], 2, "Stay or Change: /dev/null: is a file"),
+    ],
+)
+def test_a_mistake_ends_with_a_sentence(tmp_path: Path, options: list[str], code: int, sentence: str) -> None:
+    process = Running([sys.executable, EXAMPLE, *options], cwd=tmp_path)
+    try:
+        assert process.ends() == code
+        assert sentence in process.text
+        assert "Traceback" not in process.text
+    finally:
+        process.close()
+
+
+def test_a_taken_port_and_a_taken_name_end_with_a_sentence(tmp_path: Path) -> None:
+    port = free_ports(3)
+    example = [sys.executable, EXAMPLE, "--manager", f"localhost:{port}", "--home", tmp_path, "--port"]
+    with ExitStack() as stack:
+        (manager,) = stack.enter_context(running(["manager", "--port", port, "--home", tmp_path]))
+        first = Running([*example, port + 1])
+        stack.callback(first.close)
+        manager.prints("P01 registered: Stay or Change")
+        for used, code, sentence in (
+            (port + 1, 2, "or choose another with --port."),
+            (port + 2, 1, "Duplicate display name ('Stay or Change' is taken)"),
+        ):
+            second = Running([*example, used])
+            stack.callback(second.close)
+            assert second.ends() == code
+            assert sentence in second.text
+            assert "Traceback" not in second.text

@@ -1,0 +1,191 @@
+"""The command `league` as a person uses it: in a process of its own, in a folder, with what it prints."""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from agent_league.config.home import make_home
+
+BOUND = 60
+"""Seconds that anything here may take on a busy machine before it counts as hanging."""
+LEAGUE = [sys.executable, "-m", "agent_league"]
+LEAGUE_ID = "league_2025_even_odd"
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Ours without what would choose a home, and wide enough that no line is broken."""
+    ours = {name: value for name, value in os.environ.items() if name not in ("LEAGUE_HOME", "AGENT_LEAGUE_ROOT")}
+    return {**ours, "COLUMNS": "200", **more}
+
+
+def league(
+    *args: object, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end."""
+    command = [*LEAGUE, *map(str, args)]
+    return subprocess.run(
+        command, cwd=cwd, env=env or environment(), capture_output=True, text=True, timeout=BOUND, check=False
+    )
+
+
+def free_ports(count: int) -> int:
+    """The first of so many free ports in a row, below those that systems give to outgoing connections.
+
+    A port from up there may be somebody's outgoing connection by the time that it is wanted.
+    """
+    for _ in range(100):
+        first = random.randrange(12_000, 32_000 - count)
+        with ExitStack() as probes:
+            try:
+                for port in range(first, first + count):
+                    probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first
+    raise RuntimeError("no run of free ports")
+
+
+def ports(players: int = 4, referees: int = 2) -> list[object]:
+    """Options of `league run` for free ports in a row."""
+    first = free_ports(1 + referees + players)
+    return ["--manager-port", first, "--referee-port", first + 1, "--player-port", first + 1 + referees]
+
+
+class Running:
+    """A command that runs beside the test; what it prints is collected."""
+
+    def __init__(self, command: Sequence[object], cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            [str(part) for part in command],
+            cwd=cwd,
+            env=env or environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.out: list[str] = []
+        self.err: list[str] = []
+        self._news = threading.Condition()
+        self._readers = [
+            threading.Thread(target=self._read, args=(stream, lines), daemon=True)
+            for stream, lines in ((self.process.stdout, self.out), (self.process.stderr, self.err))
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    @property
+    def text(self) -> str:
+        return "".join([*self.err, *self.out])
+
+    def prints(self, sentence: str) -> None:
+        """Waits until it has printed this."""
+        with self._news:
+            found = self._news.wait_for(lambda: sentence in self.text or self.process.poll() is not None, BOUND)
+        if sentence not in self.text:  # what it said last may have come with its end
+            for reader in self._readers if found else []:
+                reader.join(BOUND)
+            assert sentence in self.text, f"it printed: {self.text}"
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def ends(self) -> int:
+        """Its exit code, once it ends by itself."""
+        code = self.process.wait(BOUND)
+        for reader in self._readers:
+            reader.join(BOUND)
+        return code
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.ends()
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()
+
+    def _read(self, stream: IO[str], lines: list[str]) -> None:
+        for line in stream:
+            with self._news:
+                lines.append(line)
+                self._news.notify_all()
+        with self._news:
+            self._news.notify_all()
+
+
+@contextmanager
+def running(*commands: Sequence[object], cwd: Path | None = None) -> Iterator[list[Running]]:
+    """Commands of `league` side by side; whatever still runs at the end is killed."""
+    with ExitStack() as stack:
+        started = []
+        for command in commands:
+            started.append(Running([*LEAGUE, *command], cwd=cwd))
+            stack.callback(started[-1].close)
+        yield started
+
+
+def until(happened: Callable[[], Any], what: str) -> Any:
+    """Waits for something in the file system or the process table, which tell nobody; returns what was found."""
+    deadline = time.monotonic() + BOUND
+    while time.monotonic() < deadline:
+        if found := happened():
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"never happened: {what}")
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """The events of a log file; none where it isn't there yet."""
+    if not path.is_file():
+        return []
+    whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
+    return [json.loads(line) for line in whole.splitlines()]
+
+
+def pids_of(home: Path) -> list[int]:
+    """The processes that `league run` started, once it has said so."""
+    log = home / "logs" / "system" / "orchestrator.log.jsonl"
+
+    def started() -> list[int]:
+        return next((line["pids"] for line in lines_of(log) if line["event_type"] == "processes_started"), [])
+
+    found: list[int] = until(started, f"processes in {log}")
+    return found
+
+
+def alive(pids: Iterable[int]) -> list[int]:
+    """Those of these processes that still run."""
+    return [pid for pid in pids if _runs(pid)]
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def home_with(folder: Path, players: int, referees: int, manager_port: int) -> Path:
+    """A SHARED folder whose agents_config.json has so many active agents and the manager at this port."""
+    make_home(folder)
+    path = folder / "config" / "agents" / "agents_config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config["league_manager"]["endpoint"] = f"http://localhost:{manager_port}/mcp"
+    for kind, wanted in (("players", players), ("referees", referees)):
+        for index, entry in enumerate(config[kind]):
+            entry["active"] = index < wanted
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return folder

@@ -1,0 +1,288 @@
+"""The parts by themselves: manager, referees and players, each in a terminal of its own."""
+
+import json
+import signal
+import socket
+import stat
+import sys
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import LEAGUE_ID, Running, free_ports, home_with, league, lines_of, running, until
+
+
+def get(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=10) as response:
+        return json.load(response)
+
+
+def call(url: str, method: str, params: dict[str, Any]) -> Any:
+    body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": 1}).encode()
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return json.load(response)["result"]
+
+
+def assert_clean(*processes: Running) -> None:
+    """All ended with 0 and without a traceback."""
+    for process in processes:
+        assert process.ends() == 0, process.text
+        assert "Traceback" not in process.text
+
+
+def test_agents_that_start_before_the_manager_wait_for_it_and_all_end_when_done(tmp_path: Path) -> None:
+    port = free_ports(4)
+    home, url = ["--home", tmp_path], f"http://127.0.0.1:{port}/mcp"
+    agent = ["--manager", url, *home, "--exit-when-done"]
+    early = [
+        ["referee", "--port", port + 1, "--referee-id", "REF05", *agent],
+        ["player", "--port", port + 2, "--player-id", "P07", "--name", "Zoë", "--strategy", "always_odd", *agent],
+        [
+            "player",
+            "--port",
+            port + 3,
+            "--host",
+            "127.0.0.1",
+            "--league-id",
+            LEAGUE_ID,
+            "--strategy",
+            "always_even",
+            *agent,
+        ],
+    ]
+    with running(*early) as (referee, zoe, other):
+        zoe.prints(f"Zoë at http://localhost:{port + 2}/mcp registers with {url}")
+        for name in ("REF05", "P07", f"player-{port + 3}"):
+            log = tmp_path / "logs" / "agents" / f"{name}.log.jsonl"
+            until(lambda log=log: events(log, "manager_not_there"), f"{name} waits")  # type: ignore[misc]
+        late = ["manager", "--port", port, "--host", "127.0.0.1", "--players", 2, "--referees", 1, "--exit-when-done"]
+        with running([*late, *home]) as (manager,):
+            assert_clean(manager, referee, zoe, other)
+            manager.prints("P07 registered: Zoë")
+            manager.prints("The league starts: 2 players, 1 rounds, 1 matches.")
+            manager.prints("Champion: ")
+        zoe.prints("Registered as P07.")
+        zoe.prints("R1M1 against P01: ")
+    match = json.loads((tmp_path / "data" / "matches" / LEAGUE_ID / "R1M1.json").read_text())
+    assert match["referee_id"] == "REF05"
+    assert match["result"]["choices"] == {"P01": "even", "P07": "odd"}
+    assert match["result"]["status"] == "WIN"
+
+
+def events(log: Path, kind: str) -> list[dict[str, Any]]:
+    return [line for line in lines_of(log) if line["event_type"] == kind]
+
+
+def test_without_options_the_league_starts_with_the_active_agents_and_then_answers_queries(tmp_path: Path) -> None:
+    port = free_ports(4)
+    home = home_with(tmp_path / "SHARED", players=2, referees=1, manager_port=port)
+    commands = [
+        ["manager", "--port", port],
+        ["referee", "--port", port + 1, "--referee-id", "REF01"],
+        ["player", "--port", port + 2, "--player-id", "P01"],
+        ["player", "--port", port + 3, "--player-id", "P02"],
+    ]
+    with running(*commands, cwd=tmp_path) as processes:
+        manager, *others = processes
+        manager.prints("Waiting for 2 players and 1 referees, or `league start`.")
+        manager.prints("Champion: ")
+        manager.prints("REF01 registered: Referee Alpha")
+        manager.prints("P02 registered: Agent Beta")
+        url = f"http://localhost:{port}"
+        table = call(f"{url}/mcp", "get_standings", {})
+        assert (table["phase"], [row["played"] for row in table["standings"]]) == ("COMPLETED", [1, 1])
+        assert get(f"{url}/health")["role"] == "league_manager"
+        until(lambda: get(f"http://localhost:{port + 2}/health")["state"] == "SHUTDOWN", "the player knows of the end")
+        saved = home / "data" / "leagues" / LEAGUE_ID / "standings.json"
+        until(lambda: saved.is_file() and json.loads(saved.read_text())["rounds_completed"] == 1, "the table on disk")
+        assert json.loads(saved.read_text())["standings"] == table["standings"]
+        for process in processes:
+            process.signal(signal.SIGINT)
+        assert_clean(manager, *others)
+
+
+def test_league_start_starts_whoever_is_there(tmp_path: Path) -> None:
+    port = free_ports(4)
+    where = ["--home", tmp_path, "--manager", f"localhost:{port}"]
+    with running(["manager", "--port", port, "--players", 50, "--home", tmp_path]) as (manager,):
+        manager.prints("Waiting for 50 players")
+        token = tmp_path / "data" / "leagues" / LEAGUE_ID / "admin.token"
+        assert stat.S_IMODE(token.stat().st_mode) == 0o600
+        early = league("start", *where)
+        assert early.returncode == 1
+        assert "the league can't start: 0 players are registered, at least 2 are needed" in early.stderr
+        agents = [
+            ["player", "--port", port + 1, *where],
+            ["player", "--port", port + 2, *where],
+            ["referee", "--port", port + 3, *where],
+        ]
+        with running(*agents) as processes:
+            for name in ("P01", "P02", "REF01"):
+                manager.prints(f"{name} registered")
+            done = league("start", *where)
+            assert done.returncode == 0, done.stderr
+            assert done.stderr == f"{LEAGUE_ID} has started.\n"
+            manager.prints("The league starts: 2 players, 1 rounds, 1 matches.")
+            manager.prints("Champion: ")
+            again = league("start", *where)
+            assert again.returncode == 1
+            assert "the league can't start: the league is COMPLETED" in again.stderr
+            for process in (manager, *processes):
+                process.signal(signal.SIGTERM)
+            assert_clean(manager, *processes)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A manager that waits for more players than will come, with one player and one referee."""
+
+    port: int
+    home: Path
+    manager: Running
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.port}/mcp"
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waiting]:
+    home, port = tmp_path_factory.mktemp("home"), free_ports(5)
+    agent = ["--manager", f"http://localhost:{port}/mcp", "--home", home, "--name", "Ann", "--port"]
+    commands = [
+        ["manager", "--port", port, "--home", home],
+        ["player", *agent, port + 1],
+        ["referee", *agent, port + 2],
+    ]
+    with running(*commands) as (manager, *_):
+        manager.prints("P01 registered: Ann")
+        manager.prints("REF01 registered: Ann")
+        yield Waiting(port, home, manager)
+
+
+@pytest.mark.parametrize("kind", ["player", "referee"])
+def test_a_rejected_registration_ends_with_a_sentence(waiting: Waiting, kind: str) -> None:
+    options = ["--port", waiting.port + 3, "--name", "Ann", "--manager", waiting.url, "--home", waiting.home]
+    done = league(kind, *options)
+    assert done.returncode == 1
+    expected = f"league: {waiting.url} rejected the registration: Duplicate display name ('Ann' is taken)"
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_agent_of_another_league_is_refused_with_a_sentence(waiting: Waiting) -> None:
+    options = ["--port", waiting.port + 3, "--league-id", "other", "--manager", waiting.url, "--home", waiting.home]
+    done = league("player", *options)
+    assert done.returncode == 1
+    assert f"this is league '{LEAGUE_ID}'" in done.stderr
+
+
+@pytest.mark.parametrize(("kind", "offset"), [("manager", 0), ("player", 1), ("referee", 2)])
+def test_a_port_in_use_is_named_with_the_option_that_moves_it(waiting: Waiting, kind: str, offset: int) -> None:
+    token = waiting.home / "data" / "leagues" / LEAGUE_ID / "admin.token"
+    before = token.read_text(encoding="utf-8")
+    done = league(kind, "--port", waiting.port + offset, "--home", waiting.home)
+    assert done.returncode == 2
+    assert f"league: Port {waiting.port + offset} on 127.0.0.1 is in use" in done.stderr
+    assert done.stderr.endswith("or choose another with --port.\n")
+    assert token.read_text(encoding="utf-8") == before, "what runs keeps its files"
+
+
+def test_league_start_with_another_home_says_what_is_missing(waiting: Waiting, tmp_path: Path) -> None:
+    nothing = league("start", "--home", tmp_path / "nothing", "--manager", waiting.url)
+    assert nothing.returncode == 2
+    assert nothing.stderr.startswith(f"league: No SHARED folder at {tmp_path / 'nothing'}")
+    assert not (tmp_path / "nothing").exists()
+    other = home_with(tmp_path / "other", 2, 1, waiting.port)
+    no_token = league("start", "--home", other)
+    assert no_token.returncode == 2
+    assert f"can't read the admin token in {other}" in no_token.stderr
+    assert "Is it running, with this --home?" in no_token.stderr
+
+
+def test_league_start_with_a_wrong_token_is_refused(waiting: Waiting, tmp_path: Path) -> None:
+    guess = tmp_path / "token"
+    guess.write_text("tok-admin-0000", encoding="utf-8")
+    done = league("start", "--home", waiting.home, "--manager", waiting.url, "--token-file", guess)
+    assert done.returncode == 1
+    assert "E012 this is not the admin token of this league" in done.stderr
+
+
+def test_league_start_without_a_manager_says_that_nobody_answers(waiting: Waiting) -> None:
+    done = league("start", "--home", waiting.home, "--manager", f"localhost:{waiting.port + 4}")
+    assert done.returncode == 1
+    expected = f"league: nobody answers at http://localhost:{waiting.port + 4}/mcp; is the manager running there?"
+    assert done.stderr.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (["manager", "--game", "chess"], "league: --game: no game 'chess' is installed (there are: even_odd)"),
+        (["manager", "--league-id", "other"], "other.json: no such file (there are: league_2025_even_odd)"),
+        (["manager", "--league-id", "../x"], "league: league_id: expected up to 100 letters"),
+        (["manager", "--players", "1"], "'--players'"),
+        (["manager", "--players", "200"], "participants.max_players: there is room for 100 players, and 200 will come"),
+        (["manager", "--set", "participants.min_players=9"], "league: --set: participants.min_players: 9 players are"),
+        (["manager", "--host", "192.0.2.1"], "league: --host 192.0.2.1: the league manager can't listen there: "),
+        (["manager", "--set", "x=1"], "league: --set: x: no such setting"),
+        (["player"], "'--port'"),
+        (["player", "--port", "70000"], "'--port'"),
+        (["player", "--port", "9", "--strategy", "clever"], "league: --strategy: no strategy 'clever'"),
+        (["player", "--port", "9", "--manager", "ftp://x"], "league: --manager 'ftp://x' is no address"),
+        (["player", "--port", "9", "--home", "/dev/null"], "league: /dev/null: is a file"),
+        (["referee"], "'--port'"),
+        (["referee", "--port", "9", "--manager", "a b"], "league: --manager 'a b' is no address"),
+        (["referee", "--port", "9", "--max-concurrent-matches", "0"], "'--max-concurrent-matches'"),
+        (["nonsense"], "No such command 'nonsense'"),
+    ],
+)
+def test_a_wrong_command_ends_with_a_sentence_and_exit_code_2(
+    tmp_path: Path, command: list[str], sentence: str
+) -> None:
+    done = league(*command, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "SHARED" / "data").exists()
+
+
+def test_a_manager_moves_the_data_of_an_earlier_league_aside_but_not_the_players(tmp_path: Path) -> None:
+    for name in (f"leagues/{LEAGUE_ID}/standings.json", f"matches/{LEAGUE_ID}/R1M1.json", "players/P01/history.json"):
+        path = tmp_path / "data" / name
+        path.parent.mkdir(parents=True)
+        path.write_text("{}", encoding="utf-8")
+    with running(["manager", "--port", free_ports(1), "--home", tmp_path]) as (manager,):
+        manager.prints("The data of an earlier league was moved to ")
+        manager.prints("Waiting for 4 players and 2 referees")
+        manager.signal(signal.SIGINT)
+        assert_clean(manager)
+    assert (tmp_path / "data" / "players" / "P01" / "history.json").is_file()
+    assert not (tmp_path / "data" / "matches" / LEAGUE_ID / "R1M1.json").exists()
+
+
+def test_a_manager_that_waits_for_nobody_waits_for_league_start(tmp_path: Path) -> None:
+    home = home_with(tmp_path, players=0, referees=0, manager_port=8000)
+    with running(["manager", "--port", free_ports(1), "--home", home]) as (manager,):
+        manager.prints("Waiting for `league start`.")
+        manager.signal(signal.SIGINT)
+        assert_clean(manager)
+
+
+def test_split_rounds_are_announced_to_the_organiser(tmp_path: Path) -> None:
+    with running(["manager", "--port", free_ports(1), "--players", 12, "--home", tmp_path]) as (manager,):
+        manager.prints("Rounds are split: scheduling.matches_per_round is 2, a full round has 6 matches.")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives every machine 127.0.0.2")
+def test_the_servers_listen_on_loopback_only(waiting: Waiting) -> None:
+    for offset in range(3):
+        with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            other.bind(("127.0.0.2", waiting.port + offset))  # refused where somebody listens on all addresses
+            other.listen()

@@ -1,0 +1,335 @@
+"""`league run`: a whole league in one command, as processes with real HTTP."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.config.home import make_home
+from tests.cli.command import (
+    BOUND,
+    LEAGUE,
+    LEAGUE_ID,
+    Running,
+    alive,
+    environment,
+    league,
+    lines_of,
+    pids_of,
+    ports,
+    running,
+    until,
+)
+
+NEVER_DONE = 60
+"""Players of a league that is still running whenever a test interrupts it: 1770 matches."""
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+@dataclass(frozen=True)
+class Played:
+    """A league of four that was run from an empty folder."""
+
+    folder: Path
+    out: str
+    err: str
+    code: int
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "SHARED"
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+    def read(self, *path: str) -> Any:
+        return json.loads(self.home.joinpath(*path).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    folder = tmp_path_factory.mktemp("empty")
+    done = league("run", "--json", *ports(), cwd=folder)
+    return Played(folder, done.stdout, done.stderr, done.returncode)
+
+
+def test_stdout_is_exactly_one_json_object(played: Played) -> None:
+    assert played.code == 0, played.err
+    assert played.out.count("\n") == 1
+    assert set(played.summary) == {"league_id", "rounds", "matches", "champion", "standings", "seconds"}
+    assert (played.summary["league_id"], played.summary["rounds"], played.summary["matches"]) == (LEAGUE_ID, 3, 6)
+    assert played.summary["seconds"] > 0
+
+
+def test_the_champion_leads_a_table_that_adds_up(played: Played) -> None:
+    table = played.summary["standings"]
+    assert [row["rank"] for row in table] == [1, 2, 3, 4]
+    assert sorted(row["player_id"] for row in table) == ["P01", "P02", "P03", "P04"]
+    assert all(row["points"] == 3 * row["wins"] + row["draws"] for row in table)
+    assert all(row["played"] == row["wins"] + row["draws"] + row["losses"] == 3 for row in table)
+    assert [row["points"] for row in table] == sorted((row["points"] for row in table), reverse=True)
+    assert played.summary["champion"] == {key: table[0][key] for key in ("player_id", "display_name", "points")}
+
+
+def test_where_no_home_is_found_one_is_made_and_that_is_said(played: Played) -> None:
+    assert "No SHARED folder was found; wrote SHARED" in played.err
+    assert (played.home / "config" / "system.json").is_file()
+
+
+def test_each_agent_has_a_process_and_all_have_ended(played: Played) -> None:
+    pids = pids_of(played.home)
+    assert len(set(pids)) == 7
+    assert alive(pids) == []
+
+
+def test_the_files_of_the_league_tell_what_was_printed(played: Played) -> None:
+    standings = played.read("data", "leagues", LEAGUE_ID, "standings.json")
+    assert standings["standings"] == played.summary["standings"]
+    assert standings["rounds_completed"] == 3
+    rounds = played.read("data", "leagues", LEAGUE_ID, "rounds.json")["rounds"]
+    assert [(one["round_id"], one["status"], len(one["matches"])) for one in rounds] == [
+        (1, "COMPLETED", 2),
+        (2, "COMPLETED", 2),
+        (3, "COMPLETED", 2),
+    ]
+
+
+def test_every_match_has_a_file_with_lifecycle_transcript_and_result(played: Played) -> None:
+    folder = played.home / "data" / "matches" / LEAGUE_ID
+    assert sorted(path.name for path in folder.iterdir()) == [f"R{r}M{m}.json" for r in (1, 2, 3) for m in (1, 2)]
+    for path in folder.iterdir():
+        match = json.loads(path.read_text(encoding="utf-8"))
+        states = [step["state"] for step in match["lifecycle"]]
+        assert states == ["WAITING_FOR_PLAYERS", "COLLECTING_CHOICES", "DRAWING_NUMBER", "FINISHED"]
+        assert {entry.get("method") for entry in match["transcript"]} >= {
+            "handle_game_invitation",
+            "choose_parity",
+            "notify_match_result",
+        }
+        assert match["result"]["status"] in ("WIN", "DRAW")
+        assert 1 <= match["result"]["drawn_number"] <= 10
+
+
+def test_every_player_has_its_history(played: Played) -> None:
+    for row in played.summary["standings"]:
+        history = played.read("data", "players", row["player_id"], "history.json")
+        outcomes = [match["outcome"] for match in history["matches"]]
+        assert (outcomes.count("WIN"), outcomes.count("DRAW"), len(outcomes)) == (row["wins"], row["draws"], 3)
+
+
+def test_league_agents_and_system_have_their_logs(played: Played) -> None:
+    logs = played.home / "logs"
+    agents = {path.name.partition(".")[0] for path in (logs / "agents").iterdir()}
+    assert agents >= {"REF01", "REF02", "P01", "P02", "P03", "P04"}
+    events = [line["event_type"] for line in lines_of(logs / "league" / LEAGUE_ID / "league.log.jsonl")]
+    assert (events.count("AgentRegistered"), events.count("MatchFinished"), events[-1]) == (6, 6, "LeagueCompleted")
+    system = [line["event_type"] for line in lines_of(logs / "system" / "orchestrator.log.jsonl")]
+    assert system == ["league_run_started", "processes_started", "league_run_completed"]
+
+
+def test_no_token_is_in_any_file_but_its_own(played: Played) -> None:
+    token = re.compile(rb"tok-[a-z0-9]+-[0-9a-f]{32}")
+    leaky = {path.name for path in played.home.rglob("*") if path.is_file() and token.search(path.read_bytes())}
+    assert leaky == {"admin.token"}
+
+
+def test_a_second_run_moves_the_earlier_data_aside(played: Played, tmp_path: Path) -> None:
+    shutil.copytree(played.home, tmp_path / "SHARED")
+    done = league("run", "--json", "--players", 2, "--referees", 1, *ports(2, 1), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "The data of an earlier run was moved to" in done.stderr
+    assert "No SHARED folder" not in done.stderr
+    (moved,) = (tmp_path / "SHARED" / "data" / "archive" / LEAGUE_ID).iterdir()
+    assert json.loads((moved / "league" / "standings.json").read_text())["standings"] == played.summary["standings"]
+    assert len(list((moved / "matches").iterdir())) == 6
+    assert sorted(path.name for path in (moved / "players").iterdir()) == ["P01", "P02", "P03", "P04"]
+    matches = tmp_path / "SHARED" / "data" / "matches" / LEAGUE_ID
+    assert [path.name for path in matches.iterdir()] == ["R1M1.json"]
+    players = tmp_path / "SHARED" / "data" / "players"
+    assert sorted(path.name for path in players.iterdir()) == ["P01", "P02"]
+
+
+def test_a_seed_makes_a_league_repeatable(tmp_path: Path) -> None:
+    def table(seed: int, name: str) -> list[dict[str, Any]]:
+        size = ["--players", 12, "--referees", 3, "--strategy", "random,frequency,pattern,markov"]
+        done = league("run", "--json", "--seed", seed, *size, "--home", tmp_path / name, *ports(12, 3))
+        assert done.returncode == 0, done.stderr
+        summary = json.loads(done.stdout)
+        assert (summary["matches"], summary["rounds"]) == (66, 11)
+        found: list[dict[str, Any]] = summary["standings"]
+        return found
+
+    first = table(7, "first")
+    assert table(7, "second") == first
+    assert table(8, "third") != first
+    assert 3 <= len(pids_of(tmp_path / "first")) <= 1 + 2 * (os.cpu_count() or 1)
+
+
+def test_settings_and_strategies_reach_the_league_and_plain_output_has_no_control_characters(tmp_path: Path) -> None:
+    make_home(tmp_path / "SHARED")
+    folder = tmp_path / "somewhere" / "below"
+    folder.mkdir(parents=True)
+    options = ["--players", 20, "--strategy", "always_even", "--set", "scoring.draw_points=2"]
+    done = league("run", *options, *ports(20), "--set", "scheduling.matches_per_round=5", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert not CONTROL.search(done.stdout)
+    assert done.stdout.count(" Agent ") >= 20, "all rows are shown"
+    assert "with 38 points, after 190 matches in 38 rounds and" in done.stdout, "all draws"
+    assert done.stdout.rstrip().splitlines()[-1].startswith("Champion: Agent Alpha (P01)")
+    assert (tmp_path / "SHARED" / "data").is_dir(), "the home above is used"
+    assert list(folder.iterdir()) == []
+
+
+def test_a_terminal_shows_the_progress_bar_and_the_table_live(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [*LEAGUE, "run", "--players", "6", "--home", str(tmp_path), *map(str, ports(6))]
+    env = environment(TERM="xterm-256color", LINES="50")
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env) as process:
+        os.close(theirs)
+        shown = read_all(ours)
+        assert process.wait(BOUND) == 0
+    live, _, final = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).rpartition("Even/Odd League 2025")
+    assert "Registering" in live
+    assert "0/8" in live
+    assert "Round 5" in live
+    assert "15/15" in live
+    assert "━━━" in live
+    assert "Even/Odd League 2025" in live, "the table changes while the league runs"
+    assert "Champion: " in final
+    assert all(f"P0{number}" in final for number in range(1, 7))
+
+
+def read_all(descriptor: int) -> str:
+    """What comes out of a pseudo-terminal until its other end is closed."""
+    content = b""
+    try:
+        while chunk := os.read(descriptor, 65536):
+            content += chunk
+    except OSError:  # Linux says so when the last process has closed it
+        pass
+    finally:
+        os.close(descriptor)
+    return content.decode()
+
+
+@pytest.fixture
+def long_league(tmp_path: Path) -> Iterator[Running]:
+    """A league in the middle of its matches."""
+    command = ["run", "--json", "--players", NEVER_DONE, "--home", tmp_path, *ports(NEVER_DONE)]
+    with running(command) as (process,):
+        matches = tmp_path / "data" / "matches" / LEAGUE_ID
+        until(lambda: (matches.is_dir() and any(matches.iterdir())) or process.process.poll() is not None, "a match")
+        yield process
+        until(lambda: not alive(pids_of(tmp_path)), "the end of all processes")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_league_ends_all_its_processes(long_league: Running, tmp_path: Path, number: int) -> None:
+    pids = pids_of(tmp_path)
+    assert alive(pids) == pids
+    if number == signal.SIGINT:
+        os.killpg(long_league.process.pid, signal.SIGINT)  # as a terminal does
+    else:
+        long_league.signal(signal.SIGTERM)
+    assert long_league.ends() == 130
+    assert alive(pids) == []
+    assert long_league.out == []
+    assert "Interrupted; everything that was started has ended." in long_league.text
+    assert "Traceback" not in long_league.text
+
+
+def test_a_killed_command_takes_its_processes_along(long_league: Running, tmp_path: Path) -> None:
+    pids = pids_of(tmp_path)
+    assert alive(pids) == pids
+    long_league.signal(signal.SIGKILL)
+    long_league.ends()
+    until(lambda: not alive(pids), "the end of all processes")
+
+
+@pytest.mark.parametrize(("index", "who"), [(0, "the league manager"), (1, "referee REF01")])
+def test_a_league_that_loses_its_manager_or_a_referee_fails_with_a_sentence(
+    long_league: Running, tmp_path: Path, index: int, who: str
+) -> None:
+    pids = pids_of(tmp_path)
+    os.kill(pids[index], signal.SIGKILL)
+    assert long_league.ends() == 1
+    assert f"league: the process of {who}" in long_league.text
+    assert "ended unexpectedly" in long_league.text
+    assert "Traceback" not in long_league.text
+    assert alive(pids) == []
+
+
+@pytest.mark.parametrize(
+    ("taken", "option", "who"),
+    [
+        (0, "--manager-port", "the league manager"),
+        (2, "--referee-port", "referee REF02"),
+        (5, "--player-port", "player P03"),
+    ],
+)
+def test_a_port_in_use_is_named_and_nothing_is_started(tmp_path: Path, taken: int, option: str, who: str) -> None:
+    options = ports()
+    with socket.socket() as other:
+        port = int(str(options[1])) + taken
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        done = league("run", "--home", tmp_path, *options)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert f"league: Port {port} on 127.0.0.1 is in use, and {who} needs it." in done.stderr
+    assert option in done.stderr
+    assert not (tmp_path / "logs").exists()
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--strategy", "clever"], "league: --strategy: no strategy 'clever' is installed (there are: alternating"),
+        (["--set", "game_type=chess"], "league: --set: game_type: no game 'chess' is installed (there are: even_odd)"),
+        (["--set", "nothing.there=1"], "league: --set: nothing.there: no such setting"),
+        (
+            ["--set", "timeouts.move_timeout_sec=-1"],
+            "league: --set: timeouts.move_timeout_sec: should be greater than 0",
+        ),
+        (["--set", "timeouts"], "league: --set: timeouts: expected PATH=VALUE"),
+        (["--league-id", "other"], "other.json: no such file (there are: league_2025_even_odd)"),
+        (["--players", "1"], "'--players'"),
+        (["--referees", "0"], "'--referees'"),
+        (["--manager-port", "65536"], "'--manager-port'"),
+        (["--player-port", "65533"], "league: --player-port 65533: 4 ports from there go past 65535."),
+        (["--nonsense"], "No such option"),
+        (["--home", "/dev/null"], "league: /dev/null: is a file; a folder for config, data and logs was expected"),
+        (["--home", "/dev/null/x"], "league: /dev/null/x: can't be written"),
+    ],
+)
+def test_a_wrong_command_ends_with_a_sentence_and_exit_code_2(
+    tmp_path: Path, options: list[str], sentence: str
+) -> None:
+    done = league("run", *options, cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "SHARED" / "logs").exists()
+
+
+def test_a_wrong_file_ends_with_its_name_and_exit_code_2(tmp_path: Path) -> None:
+    make_home(tmp_path)
+    path = tmp_path / "config" / "agents" / "agents_config.json"
+    path.write_text('{"league_manager": {"endpoint": 8000}}', encoding="utf-8")
+    done = league("run", "--home", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == f"league: {path}: league_manager.endpoint: should be a valid string, found 8000\n"

@@ -1,0 +1,89 @@
+"""Setting up: `league init`, `league schemas`, `league version`, and what a newcomer sees first."""
+
+import json
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from agent_league import __version__
+from tests.cli.command import environment, league
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_init_writes_a_shared_folder_here(tmp_path: Path) -> None:
+    done = league("init", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.count("wrote SHARED/config/") == 6
+    assert json.loads((tmp_path / "SHARED" / "config" / "system.json").read_text())["protocol_version"] == "league.v2"
+
+
+def test_init_writes_what_is_missing_and_never_overwrites(tmp_path: Path) -> None:
+    home = tmp_path / "elsewhere"
+    league("init", home)
+    mine = home / "config" / "system.json"
+    mine.write_text("mine", encoding="utf-8")
+    (home / "config" / "defaults" / "player.json").unlink()
+    second = league("init", home)
+    assert second.stderr == f"wrote {home / 'config' / 'defaults' / 'player.json'}\n"
+    assert mine.read_text(encoding="utf-8") == "mine"
+    assert league("init", home).stderr == f"{home} has all its files already\n"
+
+
+def test_init_over_a_file_says_so(tmp_path: Path) -> None:
+    (tmp_path / "SHARED").write_text("", encoding="utf-8")
+    done = league("init", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("league: SHARED: is a file; a folder")
+
+
+def test_schemas_writes_one_file_a_message(tmp_path: Path) -> None:
+    done = league("schemas", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    written = {path.stem for path in (tmp_path / "out").glob("*.json")}
+    assert {"GAME_INVITATION", "LEAGUE_COMPLETED", "START_MATCH", "GAME_MOVE_CALL"} <= written
+    assert len(written) == 22
+
+
+def test_version_is_printed() -> None:
+    assert league("version").stdout == f"agent-league {__version__}\n"
+
+
+def test_help_names_every_command_under_the_name_that_people_type() -> None:
+    done = league("--help")
+    assert done.returncode == 0
+    assert "Usage: league " in done.stdout
+    for command in ("run", "init", "manager", "referee", "player", "start", "schemas", "bench", "version"):
+        assert f"  {command} " in done.stdout
+
+
+def test_agent_league_is_a_second_name_of_the_command() -> None:
+    scripts = {point.name: point.value for point in entry_points(group="console_scripts") if "league" in point.name}
+    assert scripts["league"] == scripts["agent-league"] == "agent_league.cli:main"
+
+
+def test_league_home_in_the_environment_is_used(tmp_path: Path) -> None:
+    named = tmp_path / "named"
+    done = league("run", "--strategy", "clever", cwd=tmp_path, env=environment(LEAGUE_HOME=str(named)))
+    assert f"wrote {named} with the default configuration" in done.stderr
+    assert not (tmp_path / "SHARED").exists()
+
+
+def test_the_sdk_of_the_seeds_is_importable_under_its_names() -> None:
+    import subprocess
+    import sys
+
+    program = """
+from league_sdk import ConfigLoader, JsonLogger, MatchRepository, PlayerHistoryRepository
+from league_sdk import RoundsRepository, StandingsRepository
+from league_sdk.config_loader import ConfigLoader as A
+from league_sdk.logger import JsonLogger as B
+from league_sdk.repositories import StandingsRepository as C, MatchRepository as D
+from league_sdk.config_models import SystemConfig, LeagueConfig
+assert (A, B, C, D) == (ConfigLoader, JsonLogger, StandingsRepository, MatchRepository)
+print(ConfigLoader("SHARED").load_system().default_league_id, type(ConfigLoader().load_league()) is LeagueConfig)
+"""
+    env = environment(PYTHONPATH=str(ROOT / "SHARED"))
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "league_2025_even_odd True\n", done.stderr

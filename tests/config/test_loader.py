@@ -1,0 +1,237 @@
+"""`ConfigLoader`: files without loss, and every mistake named with its file and the path in it."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.config import ConfigLoader
+from agent_league.errors import ConfigError
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "files"
+LEAGUE_ID = "league_2025_even_odd"
+SYSTEM = "system.json"
+AGENTS = "agents/agents_config.json"
+LEAGUE = f"leagues/{LEAGUE_ID}.json"
+GAMES = "games/games_registry.json"
+REFEREE = "defaults/referee.json"
+PLAYER = "defaults/player.json"
+
+LOADERS: dict[str, Callable[[ConfigLoader], Any]] = {
+    SYSTEM: ConfigLoader.load_system,
+    AGENTS: ConfigLoader.load_agents,
+    LEAGUE: ConfigLoader.load_league,
+    GAMES: ConfigLoader.load_games_registry,
+    REFEREE: ConfigLoader.load_referee_defaults,
+    PLAYER: ConfigLoader.load_player_defaults,
+}
+MISSING = object()
+
+
+def change(home: Path, file: str, path: str, value: Any) -> None:
+    """Sets one value of a file, or takes it out."""
+    target = home / "config" / file
+    data = json.loads(target.read_text(encoding="utf-8"))
+    *folders, name = [int(part) if part.isdecimal() else part for part in path.split(".")]
+    inside = data
+    for folder in folders:
+        inside = inside[folder]
+    if value is MISSING:
+        del inside[name]
+    else:
+        inside[name] = value
+    target.write_text(json.dumps(data), encoding="utf-8")
+
+
+def mistake(home: Path, file: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        LOADERS[file](ConfigLoader(home))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("golden", "file"), [("system.json", SYSTEM), ("agents_config.json", AGENTS), ("league.json", LEAGUE)]
+)
+def test_a_file_of_the_seeds_is_read_without_loss(home: Path, golden: str, file: str) -> None:
+    shutil.copyfile(GOLDEN / golden, home / "config" / file)
+    read = LOADERS[file](ConfigLoader(home)).model_dump(mode="json")
+    assert contains(read, json.loads((GOLDEN / golden).read_text(encoding="utf-8")))
+
+
+def contains(whole: Any, part: Any) -> bool:
+    """Whether everything in `part` stands in `whole`, same values and same types."""
+    if isinstance(part, dict):
+        return isinstance(whole, dict) and all(key in whole and contains(whole[key], part[key]) for key in part)
+    if isinstance(part, list):
+        return len(whole) == len(part) and all(map(contains, whole, part))
+    return bool(whole == part)
+
+
+def test_fields_of_ones_own_are_kept(home: Path) -> None:
+    change(home, SYSTEM, "timeouts.coffee_break_sec", 900)
+    assert ConfigLoader(home).load_system().timeouts.model_dump()["coffee_break_sec"] == 900
+
+
+@pytest.mark.parametrize("file", LOADERS)
+def test_a_missing_file_is_named(home: Path, file: str) -> None:
+    (home / "config" / file).unlink()
+    assert str(home / "config" / file) in mistake(home, file)
+    assert "no such file" in mistake(home, file)
+    assert f"league init {home}" in mistake(home, file)
+
+
+def test_a_missing_league_file_is_named_with_the_leagues_there_are(home: Path) -> None:
+    with pytest.raises(ConfigError, match=rf"other\.json: no such file \(there are: {LEAGUE_ID}\)"):
+        ConfigLoader(home).load_league("other")
+
+
+@pytest.mark.parametrize("file", LOADERS)
+def test_what_is_not_json_is_named_with_its_line(home: Path, file: str) -> None:
+    (home / "config" / file).write_text('{\n  "schema_version": "1.0.0",\n  oops\n}', encoding="utf-8")
+    assert f"{home / 'config' / file}: not JSON" in mistake(home, file)
+    assert "line 3, column 3" in mistake(home, file)
+
+
+@pytest.mark.parametrize("file", LOADERS)
+@pytest.mark.parametrize(("content", "problem"), [(b"[]", "found list"), (b"\xff\xfe{}", "can't be read")])
+def test_a_file_that_holds_no_object_is_named(home: Path, file: str, content: bytes, problem: str) -> None:
+    (home / "config" / file).write_bytes(content)
+    assert str(home / "config" / file) in mistake(home, file)
+    assert problem in mistake(home, file)
+
+
+WRONG: list[tuple[str, str, Any, str]] = [
+    (SYSTEM, "default_league_id", MISSING, "is missing"),
+    (SYSTEM, "protocol_version", "league.v9", "should be 'league.v2'"),
+    (SYSTEM, "network", 5, "object"),
+    (SYSTEM, "network.base_host", 5, "string"),
+    (SYSTEM, "network.default_league_manager_port", 0, "greater than or equal to 1"),
+    (SYSTEM, "network.default_league_manager_port", 65536, "less than or equal to 65535"),
+    (SYSTEM, "network.default_league_manager_port", "8000", "integer"),
+    (SYSTEM, "network.default_league_manager_port", True, "integer"),
+    (SYSTEM, "network.default_referee_port_range", [8010, 8001], "first not above last"),
+    (SYSTEM, "network.default_player_port_range", [8101, 70000], "less than or equal to 65535"),
+    (SYSTEM, "network.default_player_port_range", [8101], "missing"),
+    (SYSTEM, "network.allowed_hosts", "localhost", "array"),
+    (SYSTEM, "security.enable_auth_tokens", "yes", "boolean"),
+    (SYSTEM, "security.token_length", 31, "greater than or equal to 32"),
+    (SYSTEM, "security.token_ttl_hours", 0, "greater than 0"),
+    (SYSTEM, "security.token_ttl_hours", 1e300, "less than or equal to"),
+    (SYSTEM, "timeouts.move_timeout_sec", "30", "number"),
+    (SYSTEM, "timeouts.move_timeout_sec", None, "number"),
+    (SYSTEM, "timeouts.move_timeout_sec", float("nan"), "should be"),
+    (SYSTEM, "timeouts.move_timeout_sec", float("inf"), "less than or equal to"),
+    (SYSTEM, "timeouts.game_join_ack_timeout_sec", 0, "greater than 0"),
+    (SYSTEM, "timeouts.game_over_timeout_sec", -1, "greater than 0"),
+    (SYSTEM, "timeouts.generic_response_timeout_sec", [], "number"),
+    (SYSTEM, "timeouts.register_referee_timeout_sec", {}, "number"),
+    (SYSTEM, "timeouts.register_player_timeout_sec", 86401, "less than or equal to 86400"),
+    (SYSTEM, "retry_policy.max_retries", 0, "greater than or equal to 1"),
+    (SYSTEM, "retry_policy.max_retries", 1.5, "integer"),
+    (SYSTEM, "retry_policy.base_delay_sec", -1, "greater than or equal to 0"),
+    (SYSTEM, "retry_policy.backoff_strategy", "none", "'exponential' or 'fixed'"),
+    (SYSTEM, "circuit_breaker.failure_threshold", 0, "greater than or equal to 1"),
+    (SYSTEM, "circuit_breaker.probe_after_sec", 0, "greater than 0"),
+    (SYSTEM, "logging.level", "LOUD", "'DEBUG', 'INFO', 'WARNING' or 'ERROR'"),
+    (AGENTS, "league_manager", MISSING, "is missing"),
+    (AGENTS, "league_manager.endpoint", "localhost", "such as http://localhost:8000/mcp"),
+    (AGENTS, "referees.1.referee_id", MISSING, "is missing"),
+    (AGENTS, "referees.1.endpoint", "ftp://localhost/mcp", "such as http://localhost:8000/mcp"),
+    (AGENTS, "referees.0.max_concurrent_matches", 0, "greater than or equal to 1"),
+    (AGENTS, "referees.0.game_types", "even_odd", "array"),
+    (AGENTS, "players.3.display_name", 7, "string"),
+    (AGENTS, "players.2.default_endpoint", MISSING, "is missing"),
+    (AGENTS, "players.2.active", "no", "boolean"),
+    (LEAGUE, "league_id", MISSING, "is missing"),
+    (LEAGUE, "league_id", "another", f"expected '{LEAGUE_ID}' (the file's name), found 'another'"),
+    (LEAGUE, "game_type", MISSING, "is missing"),
+    (LEAGUE, "scoring.win_points", "3", "integer"),
+    (LEAGUE, "scoring.tiebreakers.1", "beauty", "'head_to_head'"),
+    (LEAGUE, "scheduling.format", "knockout", "'round_robin'"),
+    (LEAGUE, "scheduling.matches_per_round", 0, "greater than or equal to 1"),
+    (LEAGUE, "scheduling.referee_assignment", "friends", "'least_connections'"),
+    (LEAGUE, "participants.min_players", 1, "greater than or equal to 2"),
+    (LEAGUE, "participants.min_players", 101, "min_players (101) is above max_players (100)"),
+    (LEAGUE, "participants.max_players", "many", "integer"),
+    (GAMES, "games", MISSING, "is missing"),
+    (GAMES, "games.0.game_type", MISSING, "is missing"),
+    (GAMES, "games.0.parameters", [1, 10], "object"),
+    (REFEREE, "max_concurrent_matches", 0, "greater than or equal to 1"),
+    (REFEREE, "game_types", "even_odd", "array"),
+    (PLAYER, "strategy", 3, "string"),
+    (PLAYER, "game_types.0", None, "string"),
+]
+
+
+@pytest.mark.parametrize(("file", "path", "value", "problem"), WRONG, ids=lambda value: str(value)[:40])
+def test_a_wrong_value_is_named_with_file_and_path(home: Path, file: str, path: str, value: Any, problem: str) -> None:
+    change(home, file, path, value)
+    sentence = mistake(home, file)
+    where, _, rest = sentence.partition(f": {path}")
+    assert where == str(home / "config" / file)
+    assert problem in rest
+
+
+def test_a_wrong_value_is_shown_as_it_stands_in_the_file(home: Path) -> None:
+    change(home, SYSTEM, "security.enable_auth_tokens", "yes")
+    assert mistake(home, SYSTEM).endswith('security.enable_auth_tokens: should be a valid boolean, found "yes"')
+
+
+def test_every_setting_of_the_shipped_files_is_checked_by_name() -> None:
+    """A setting that is added to a file gets a row in WRONG, or is free text."""
+    free_text = {"schema_version", "system_id", "last_updated", "display_name", "status", "created_at", "version"}
+    free_text |= {"description", "player_id", "active", "allow_tokenless_return", "draw_points", "loss_points"}
+    free_text |= {"technical_loss_points"}
+    shipped = Path(__file__).parents[2] / "SHARED" / "config"
+    tried = {part for _, path, _, _ in WRONG for part in path.split(".")}
+    for file in LOADERS:
+        for name in names_in(json.loads((shipped / file).read_text(encoding="utf-8"))):
+            assert name in tried | free_text | {"min_number", "max_number"}, f"{file}: {name}"
+
+
+def names_in(data: Any) -> set[str]:
+    if isinstance(data, dict):
+        return set(data) | {name for inner in data.values() for name in names_in(inner)}
+    return {name for inner in data for name in names_in(inner)} if isinstance(data, list) else set()
+
+
+@pytest.mark.parametrize("league_id", ["../system", "a/b", ".hidden", "", "two words", "ü", "x" * 101, "a\n"])
+def test_a_league_id_that_can_not_name_a_file_is_refused(home: Path, league_id: str) -> None:
+    with pytest.raises(ConfigError, match=r"^league_id: expected up to 100 letters"):
+        ConfigLoader(home).load_league(league_id)
+    change(home, SYSTEM, "default_league_id", league_id)
+    with pytest.raises(ConfigError, match=r"system\.json: default_league_id: expected up to 100 letters"):
+        ConfigLoader(home).load_league()
+
+
+@pytest.mark.parametrize("league_id", ["x" * 100, "L-1.b_2"])
+def test_a_league_of_ones_own_is_read(home: Path, league_id: str) -> None:
+    data = json.loads((home / "config" / LEAGUE).read_text(encoding="utf-8"))
+    path = home / "config" / "leagues" / f"{league_id}.json"
+    path.write_text(json.dumps({**data, "league_id": league_id}), encoding="utf-8")
+    assert ConfigLoader(home).load_league(league_id).league_id == league_id
+
+
+def test_agents_are_found_by_their_id(home: Path) -> None:
+    loader = ConfigLoader(home)
+    assert loader.get_player_by_id("P03").display_name == "Agent Gamma"
+    assert loader.get_referee_by_id("REF02").endpoint == "http://localhost:8002/mcp"
+
+
+def test_an_unknown_agent_is_named_with_those_there_are(home: Path) -> None:
+    loader = ConfigLoader(home)
+    with pytest.raises(ConfigError, match=r"agents_config.json: players: no 'P09' \(there are: P01, P02, P03, P04\)"):
+        loader.get_player_by_id("P09")
+    with pytest.raises(ConfigError, match=r"agents_config.json: referees: no 'P01' \(there are: REF01, REF02\)"):
+        loader.get_referee_by_id("P01")
+
+
+def test_inactive_agents_are_not_awaited(home: Path) -> None:
+    change(home, AGENTS, "players.1.active", False)
+    change(home, AGENTS, "referees.0.active", False)
+    agents = ConfigLoader(home).load_agents()
+    assert [entry.player_id for entry in agents.active_players] == ["P01", "P03", "P04"]
+    assert [entry.referee_id for entry in agents.active_referees] == ["REF02"]

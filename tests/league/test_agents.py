@@ -1,0 +1,32 @@
+"""The states of an agent's life."""
+
+from itertools import product
+
+import pytest
+
+from agent_league.model.agents import AgentState, IllegalTransition, advance
+
+ALLOWED = {
+    ("INIT", "REGISTERED"),
+    ("INIT", "SHUTDOWN"),
+    ("REGISTERED", "ACTIVE"),
+    ("REGISTERED", "SUSPENDED"),
+    ("REGISTERED", "SHUTDOWN"),
+    ("ACTIVE", "SUSPENDED"),
+    ("ACTIVE", "SHUTDOWN"),
+    ("SUSPENDED", "ACTIVE"),
+    ("SUSPENDED", "SHUTDOWN"),
+}
+
+
+def test_the_states_are_those_of_the_seeds() -> None:
+    assert [str(state) for state in AgentState] == ["INIT", "REGISTERED", "ACTIVE", "SUSPENDED", "SHUTDOWN"]
+
+
+@pytest.mark.parametrize(("current", "target"), list(product(AgentState, AgentState)))
+def test_an_agent_goes_only_where_its_life_leads(current: AgentState, target: AgentState) -> None:
+    if current is target or (str(current), str(target)) in ALLOWED:
+        assert advance(current, target) is target
+    else:
+        with pytest.raises(IllegalTransition, match=f"from {current} to {target}"):
+            advance(current, target)

@@ -1,0 +1,203 @@
+"""The four queries, and the two plain tools beside them."""
+
+from typing import Any
+
+import pytest
+
+from agent_league.testing.peers import ScriptedPlayer
+from tests.league.conftest import OfficeMaker
+from tests.league.office import LEAGUE_ID, Office, within
+from tests.league.scripted_referee import ScriptedReferee, won_by_lowest
+
+ALL = ["GET_STANDINGS", "GET_SCHEDULE", "GET_NEXT_MATCH", "GET_PLAYER_STATS"]
+
+
+async def half_way(office: Office) -> tuple[list[ScriptedPlayer], ScriptedReferee]:
+    """A league of four after its first match: P01 beat P02 in R1M1."""
+    players = await office.seat_players(4)
+    referee = await office.seat_referee(auto_report=False)
+    await office.start()
+    orders = await within(referee.hears("start_match", 2))
+    await referee.report("R1M1", won_by_lowest(orders[0]))
+    return players, referee
+
+
+@pytest.mark.parametrize("query_type", ALL)
+async def test_an_answer_repeats_the_question_and_its_conversation(office: OfficeMaker, query_type: str) -> None:
+    here = office()
+    (player,) = await here.seat_players(1)
+    answer = await here.query(player, query_type)
+    assert answer["message_type"] == "LEAGUE_QUERY_RESPONSE"
+    assert (answer["query_type"], answer["conversation_id"]) == (query_type, "conv-test-001")
+    assert (answer["success"], answer["error"]) == (True, None)
+    assert answer["league_id"] == LEAGUE_ID
+    assert isinstance(answer["data"], dict)
+
+
+async def test_the_query_of_the_seed_without_parameters_is_answered(office: OfficeMaker) -> None:
+    here = office()
+    (player,) = await here.seat_players(1)
+    message = {"auth_token": player.token, "league_id": LEAGUE_ID, "query_type": "GET_STANDINGS"}
+    answer = await here.say("league_query", "LEAGUE_QUERY", f"player:{player.player_id}", **message)
+    assert answer["success"] is True
+
+
+async def test_standings_stand_at_the_top_just_as_in_the_update(office: OfficeMaker) -> None:
+    here = office()
+    players = await here.play(4)
+    answer = await here.query(players[1], "GET_STANDINGS")
+    update = players[1].heard("update_standings")[-1]
+    assert answer["standings"] == answer["data"]["standings"] == update["standings"]
+    assert len(answer["standings"]) == 4
+
+
+async def test_only_get_standings_has_standings_at_the_top(office: OfficeMaker) -> None:
+    here = office()
+    (player,) = await here.seat_players(1)
+    for query_type in ALL[1:]:
+        assert "standings" not in await here.query(player, query_type)
+
+
+async def test_standings_before_the_start_are_all_zero(office: OfficeMaker) -> None:
+    here = office()
+    players = await here.seat_players(2)
+    answer = await here.query(players[0], "GET_STANDINGS")
+    rows = [(row["rank"], row["player_id"], row["played"], row["points"]) for row in answer["standings"]]
+    assert rows == [(1, "P01", 0, 0), (2, "P02", 0, 0)]
+
+
+async def test_standings_follow_every_match(office: OfficeMaker) -> None:
+    here = office()
+    players, _ = await half_way(here)
+    answer = await here.query(players[0], "GET_STANDINGS")
+    assert [(row["player_id"], row["played"], row["points"]) for row in answer["standings"]] == [
+        ("P01", 1, 3),
+        ("P02", 1, 0),
+        ("P03", 0, 0),
+        ("P04", 0, 0),
+    ]
+    assert (answer["data"]["round_id"], answer["data"]["rounds_completed"]) == (1, 0)
+
+
+async def test_the_schedule_before_the_start_is_a_preview(office: OfficeMaker) -> None:
+    here = office()
+    players = await here.seat_players(4)
+    data = (await here.query(players[0], "GET_SCHEDULE"))["data"]
+    assert (data["total_rounds"], data["total_matches"]) == (3, 6)
+    first = data["rounds"][0]["matches"][0]
+    assert (first["match_id"], first["player_A_id"], first["player_B_id"]) == ("R1M1", "P01", "P02")
+    assert (first["status"], first["referee_id"], first["winner_player_id"]) == ("PENDING", None, None)
+
+
+async def test_the_schedule_tells_results_and_referees(office: OfficeMaker) -> None:
+    here = office()
+    players, _ = await half_way(here)
+    data = (await here.query(players[0], "GET_SCHEDULE"))["data"]
+    matches = {match["match_id"]: match for round_ in data["rounds"] for match in round_["matches"]}
+    assert [matches["R1M1"][name] for name in ("status", "winner_player_id", "referee_id")] == ["WIN", "P01", "REF01"]
+    assert [matches["R1M2"][name] for name in ("status", "winner_player_id")] == ["PENDING", None]
+    assert [matches["R3M2"][name] for name in ("status", "referee_id")] == ["PENDING", None]
+
+
+async def test_the_next_match_is_the_first_without_a_result(office: OfficeMaker) -> None:
+    here = office()
+    players, _ = await half_way(here)
+    mine = (await here.query(players[0], "GET_NEXT_MATCH"))["data"]
+    assert mine["player_id"] == "P01"
+    assert (mine["next_match"]["match_id"], mine["next_match"]["opponent_id"]) == ("R2M1", "P03")
+    theirs = (await here.query(players[0], "GET_NEXT_MATCH", player_id="P04"))["data"]
+    assert (theirs["next_match"]["match_id"], theirs["next_match"]["opponent_id"]) == ("R1M2", "P03")
+
+
+async def test_there_is_no_next_match_before_the_start_and_after_the_end(office: OfficeMaker) -> None:
+    here = office()
+    players = await here.seat_players(2)
+    before = await here.query(players[0], "GET_NEXT_MATCH")
+    assert (before["success"], before["data"]) == (True, {"player_id": "P01", "next_match": None})
+    await here.seat_referee()
+    await here.start()
+    await here.completed()
+    after = await here.query(players[0], "GET_NEXT_MATCH")
+    assert after["data"] == {"player_id": "P01", "next_match": None}
+
+
+async def test_player_stats_are_the_row_the_state_and_technical_losses(office: OfficeMaker) -> None:
+    def both_fail(order: Any) -> dict[str, Any]:
+        return {"winner": None, "score": {}, "status": "TECHNICAL_LOSS"}
+
+    here = office()
+    players = await here.seat_players(2)
+    before = (await here.query(players[0], "GET_PLAYER_STATS"))["data"]
+    assert (before["player_id"], before["played"], before["state"]) == ("P01", 0, "REGISTERED")
+    await here.seat_referee(verdict=both_fail)
+    await here.start()
+    await here.completed()
+    after = (await here.query(players[0], "GET_PLAYER_STATS", player_id="P02"))["data"]
+    assert after == {
+        "rank": 2,
+        "player_id": "P02",
+        "display_name": "Agent 2",
+        "played": 1,
+        "wins": 0,
+        "draws": 0,
+        "losses": 1,
+        "points": 0,
+        "technical_losses": 1,
+        "state": "SHUTDOWN",
+    }
+
+
+@pytest.mark.parametrize("query_type", ["GET_NEXT_MATCH", "GET_PLAYER_STATS"])
+@pytest.mark.parametrize("player_id", ["P99", "", "REF01", 7, None, ["P01"], {"id": "P01"}, "x" * 500])
+async def test_a_question_about_an_unknown_player_is_answered_with_e005(
+    office: OfficeMaker, query_type: str, player_id: Any
+) -> None:
+    here = office()
+    (player,) = await here.seat_players(1)
+    await here.seat_referee()
+    answer = await here.query(player, query_type, player_id=player_id)
+    assert answer["message_type"] == "LEAGUE_QUERY_RESPONSE"
+    assert (answer["success"], answer["data"]) == (False, None)
+    assert (answer["error"]["error_code"], answer["error"]["error_name"]) == ("E005", "PLAYER_NOT_REGISTERED")
+
+
+async def test_a_referee_has_no_matches_of_its_own_but_may_ask_for_a_players(office: OfficeMaker) -> None:
+    here = office()
+    await here.seat_players(2)
+    referee = await here.seat_referee()
+    question = {"message_type": "LEAGUE_QUERY", "query_type": "GET_PLAYER_STATS"}
+    assert (await referee.call("league_query", **question))["error"]["error_code"] == "E005"
+    answer = await referee.call("league_query", **question, query_params={"player_id": "P02"})
+    assert answer["data"]["player_id"] == "P02"
+
+
+@pytest.mark.parametrize("query_type", ["GET_EVERYTHING", "get_standings", "", 3, None])
+async def test_an_unknown_question_is_refused(office: OfficeMaker, query_type: Any) -> None:
+    here = office()
+    (player,) = await here.seat_players(1)
+    answer = await here.query(player, query_type)
+    assert answer["error_code"] == ("E003" if query_type is None else "E002")
+
+
+async def test_get_standings_needs_no_envelope_and_no_token(office: OfficeMaker) -> None:
+    here = office()
+    players = await here.play(2)
+    answer = await here.ask("get_standings")
+    assert answer == (await here.query(players[0], "GET_STANDINGS"))["data"]
+    assert (answer["league_id"], answer["phase"], answer["rounds_completed"]) == (LEAGUE_ID, "COMPLETED", 1)
+
+
+@pytest.mark.parametrize("players", [0, 1, 4])
+async def test_create_schedule_gives_the_schedule_at_any_time(office: OfficeMaker, players: int) -> None:
+    here = office()
+    await here.seat_players(players)
+    answer = await here.ask("create_schedule")
+    assert answer["total_matches"] == players * (players - 1) // 2
+    assert sum(len(round_["matches"]) for round_ in answer["rounds"]) == answer["total_matches"]
+    assert here.manager.season.schedule.rounds == ()
+
+
+async def test_create_schedule_after_the_start_is_the_schedule_that_is_played(office: OfficeMaker) -> None:
+    here = office()
+    players = await here.play(4)
+    assert await here.ask("create_schedule") == (await here.query(players[0], "GET_SCHEDULE"))["data"]

@@ -1,0 +1,193 @@
+"""The standings: points, order and ranks."""
+
+from itertools import combinations
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_league.league.standings import Table
+from agent_league.model.results import MatchResult, Outcome, Scoring
+
+SEED_SCORING = Scoring()
+TIEBREAKERS = ("wins", "head_to_head", "draws")
+COUNTS = ("played", "wins", "draws", "losses", "points")
+
+
+def result(a: str, b: str, winner: str | None = None, outcome: Outcome | None = None) -> MatchResult:
+    """A match of two; without a winner a draw, unless the outcome says otherwise."""
+    outcome = outcome or (Outcome.WIN if winner else Outcome.DRAW)
+    return MatchResult(f"{a}-{b}", 1, (a, b), outcome, winner)
+
+
+def table(
+    players: str, *results: MatchResult, scoring: Scoring = SEED_SCORING, by: tuple[str, ...] = TIEBREAKERS
+) -> Table:
+    names = {player: f"Agent {player}" for player in players.split()}
+    made = Table(names, scoring, by)
+    for one in results:
+        made.record(one)
+    return made
+
+
+def order(made: Table) -> list[str]:
+    return [row.player_id for row in made.rows()]
+
+
+def counts(made: Table, player_id: str) -> tuple[int, ...]:
+    row = next(row for row in made.rows() if row.player_id == player_id)
+    return tuple(getattr(row, name) for name in COUNTS)
+
+
+def test_a_win_is_three_points_and_a_loss_none() -> None:
+    made = table("P01 P02", result("P01", "P02", "P02"))
+    assert counts(made, "P02") == (1, 1, 0, 0, 3)
+    assert counts(made, "P01") == (1, 0, 0, 1, 0)
+
+
+def test_a_draw_is_one_point_each() -> None:
+    made = table("P01 P02", result("P01", "P02"))
+    assert counts(made, "P01") == counts(made, "P02") == (1, 0, 1, 0, 1)
+
+
+def test_a_technical_loss_is_no_points_and_the_other_wins() -> None:
+    made = table("P01 P02", result("P01", "P02", "P01", Outcome.TECHNICAL_LOSS))
+    assert counts(made, "P01") == (1, 1, 0, 0, 3)
+    assert counts(made, "P02") == (1, 0, 0, 1, 0)
+    assert made.tally("P02").technical_losses == 1
+    assert made.tally("P01").technical_losses == 0
+
+
+def test_where_both_fail_both_lose_without_points() -> None:
+    made = table("P01 P02", result("P01", "P02", None, Outcome.TECHNICAL_LOSS))
+    assert counts(made, "P01") == counts(made, "P02") == (1, 0, 0, 1, 0)
+
+
+def test_points_are_those_of_the_league_file() -> None:
+    scoring = Scoring(win_points=10, draw_points=4, loss_points=2, technical_loss_points=-1)
+    made = table(
+        "P01 P02 P03",
+        result("P01", "P02", "P01"),
+        result("P02", "P03"),
+        result("P01", "P03", "P01", Outcome.TECHNICAL_LOSS),
+        scoring=scoring,
+    )
+    assert {row.player_id: row.points for row in made.rows()} == {"P01": 20, "P02": 6, "P03": 3}
+
+
+def test_points_come_before_every_tiebreaker() -> None:
+    made = table(
+        "P01 P02 P03",
+        result("P01", "P02", "P01"),
+        result("P02", "P03"),
+        scoring=Scoring(win_points=1, draw_points=2),
+    )
+    assert order(made) == ["P02", "P03", "P01"]
+
+
+LEVEL = [result("P01", "P09", "P01"), *(result("P02", other) for other in ("P05", "P06", "P07"))]
+"""P01 has its three points by one win, P02 by three draws."""
+
+
+@pytest.mark.parametrize(
+    ("tiebreakers", "first_two"),
+    [
+        (("wins",), ["P01", "P02"]),
+        (("draws",), ["P02", "P01"]),
+        (("losses", "draws"), ["P02", "P01"]),
+        ((), ["P01", "P02"]),
+    ],
+)
+def test_players_level_on_points_are_told_apart_by_the_first_tiebreaker(
+    tiebreakers: tuple[str, ...], first_two: list[str]
+) -> None:
+    made = table("P01 P02 P05 P06 P07 P09", *LEVEL, by=tiebreakers)
+    assert order(made)[:2] == first_two
+
+
+def test_tiebreakers_are_used_in_the_order_of_the_league_file() -> None:
+    """P01 and P02 are level on points and met directly, where P02 won; P01 has more wins."""
+    results = [
+        result("P01", "P02", "P02"),
+        result("P01", "P03", "P01"),
+        result("P01", "P04", "P01"),
+        *(result("P02", other) for other in ("P05", "P06", "P07")),
+    ]
+    everybody = "P01 P02 P03 P04 P05 P06 P07"
+    assert order(table(everybody, *results, by=("wins", "head_to_head")))[:2] == ["P01", "P02"]
+    assert order(table(everybody, *results, by=("head_to_head", "wins")))[:2] == ["P02", "P01"]
+
+
+def test_head_to_head_counts_only_the_matches_among_those_who_are_level() -> None:
+    """P01, P02 and P04 are level; the win of P01 over P03, who is below, does not count."""
+    results = [result("P01", "P02", "P02"), result("P01", "P03", "P01"), result("P02", "P04", "P04")]
+    made = table("P01 P02 P03 P04", *results, by=("head_to_head",))
+    assert order(made) == ["P02", "P04", "P01", "P03"]
+
+
+def test_a_circle_of_wins_is_left_to_the_next_tiebreaker() -> None:
+    circle = [result("P01", "P02", "P01"), result("P02", "P03", "P02"), result("P03", "P01", "P03")]
+    assert order(table("P01 P02 P03", *circle)) == ["P01", "P02", "P03"]
+
+
+def test_fewer_technical_losses_are_better() -> None:
+    results = [result("P01", "P03", "P03", Outcome.TECHNICAL_LOSS), result("P02", "P04", "P04")]
+    made = table("P01 P02 P03 P04", *results, by=("technical_losses",))
+    assert order(made) == ["P03", "P04", "P02", "P01"]
+
+
+def test_ranks_count_through_also_where_all_is_level() -> None:
+    made = table("P01 P02 P03 P04")
+    assert [(row.rank, row.player_id) for row in made.rows()] == [(1, "P01"), (2, "P02"), (3, "P03"), (4, "P04")]
+
+
+def test_the_last_word_has_the_player_id_by_number() -> None:
+    made = table("P100 P10 P99 P02 P09 P11")
+    assert order(made) == ["P02", "P09", "P10", "P11", "P99", "P100"]
+
+
+@st.composite
+def seasons(draw: st.DrawFn) -> list[MatchResult]:
+    """Results of some matches of a round robin, in any order."""
+    players = [f"P{number:02}" for number in range(1, draw(st.integers(2, 8)) + 1)]
+    results = []
+    for a, b in combinations(players, 2):
+        kind = draw(st.sampled_from(["a", "b", "draw", "technical", "both", "open"]))
+        if kind == "open":
+            continue
+        technical = Outcome.TECHNICAL_LOSS if kind in ("technical", "both") else None
+        winner = {"a": a, "b": b, "technical": draw(st.sampled_from([a, b]))}.get(kind)
+        results.append(result(a, b, winner, technical))
+    return draw(st.permutations(results))
+
+
+EIGHT = " ".join(f"P{number:02}" for number in range(1, 9))
+ANY_TIEBREAKERS = st.permutations(["wins", "head_to_head", "draws", "losses", "technical_losses"]).map(tuple)
+
+
+@given(seasons(), st.randoms(use_true_random=False), ANY_TIEBREAKERS)
+def test_the_order_in_which_results_arrive_doesnt_matter(
+    results: list[MatchResult], rng: Random, tiebreakers: tuple[str, ...]
+) -> None:
+    shuffled = list(results)
+    rng.shuffle(shuffled)
+    assert table(EIGHT, *results, by=tiebreakers).rows() == table(EIGHT, *shuffled, by=tiebreakers).rows()
+
+
+@given(seasons())
+def test_the_running_table_equals_the_recomputed_one(results: list[MatchResult]) -> None:
+    running = table(EIGHT)
+    for number, one in enumerate(results, start=1):
+        running.record(one)
+        assert running.rows() == table(EIGHT, *results[:number]).rows()
+
+
+@given(seasons())
+def test_the_sums_of_a_table_hold(results: list[MatchResult]) -> None:
+    rows = table(EIGHT, *results).rows()
+    assert [row.rank for row in rows] == list(range(1, 9))
+    assert all(row.played == row.wins + row.draws + row.losses for row in rows)
+    assert all(row.points == 3 * row.wins + row.draws for row in rows)
+    assert sum(row.played for row in rows) == 2 * len(results)
+    assert [row.points for row in rows] == sorted((row.points for row in rows), reverse=True)

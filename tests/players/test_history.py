@@ -1,0 +1,182 @@
+"""Memory: what a player keeps of its games and opponents, on disk and over a restart."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.players.chair import LEAGUE, Fixed, chair, game_over, invitation
+
+
+def saved(home: Path, player_id: str = "P01") -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((home / f"data/players/{player_id}/history.json").read_text())
+    return content
+
+
+async def test_a_finished_match_is_in_the_history_with_statistics_and_opponent_model(home: Path) -> None:
+    async with chair(home, Fixed("even")) as seat:
+        await seat.plays("R1M1", "P02", winner="P01")
+        await seat.plays("R2M1", "P03", winner="P03")
+        await seat.plays("R3M1", "P02", winner=None)
+        await seat.plays("R4M1", "P02", winner="P02", status="TECHNICAL_LOSS")
+        state = await seat.state()
+    stats = {"played": 4, "wins": 1, "draws": 1, "losses": 2, "technical_losses": 1}
+    assert state["stats"] == stats
+    assert [match["outcome"] for match in state["matches"]] == ["WIN", "LOSS", "DRAW", "TECHNICAL_LOSS"]
+    assert state["matches"][0] == {
+        "match_id": "R1M1",
+        "game_type": "even_odd",
+        "opponent_id": "P02",
+        "outcome": "WIN",
+        "my_moves": ["even"],
+        "opponent_moves": ["odd"],
+        "league_id": LEAGUE,
+        "round_id": None,
+        "details": {"drawn_number": 8, "number_parity": "even", "reason": "P01 chose even, number was 8 (even)"},
+    }
+    assert state["opponents"] == {
+        "P02": {
+            "games": 3,
+            "moves": {"odd": 3},
+            "transitions": {"odd>odd": 2},
+            "outcomes": {"WIN": 1, "DRAW": 1, "TECHNICAL_LOSS": 1},
+            "last_move": "odd",
+        },
+        "P03": {
+            "games": 1,
+            "moves": {"odd": 1},
+            "transitions": {},
+            "outcomes": {"LOSS": 1},
+            "last_move": "odd",
+        },
+    }
+    content = saved(home)
+    assert content["player_id"] == "P01"
+    assert {name: content[name] for name in ("stats", "matches", "opponents")} == {
+        name: state[name] for name in ("stats", "matches", "opponents")
+    }
+
+
+async def test_the_history_is_loaded_after_a_restart_and_goes_on(home: Path) -> None:
+    async with chair(home) as seat:
+        await seat.plays("R1M1")
+    strategy = Fixed()
+    async with chair(home, strategy) as seat:
+        assert (await seat.state())["stats"]["played"] == 1
+        await seat.plays("R2M1")
+    assert [game.match_id for game in strategy.seen[0].history][:1] == ["R1M1"]
+    assert saved(home)["stats"]["played"] == 2
+    assert saved(home)["opponents"]["P02"]["transitions"] == {"odd>odd": 1}
+
+
+async def test_a_result_told_twice_counts_once_also_over_a_restart(home: Path) -> None:
+    async with chair(home) as seat:
+        await seat.plays("R1M1")
+        assert await seat.call("notify_match_result", game_over("R1M1")) == {"status": "ok"}
+        assert (await seat.state())["stats"]["played"] == 1
+    async with chair(home) as seat:
+        await seat.call("notify_match_result", game_over("R1M1"))
+        assert (await seat.state())["stats"]["played"] == 1
+        assert seat.told == [("P01", None)]
+
+
+async def test_a_new_league_under_the_same_ids_is_remembered_beside_the_old(home: Path) -> None:
+    async with chair(home) as seat:
+        await seat.plays("R1M1")
+    async with chair(home) as seat:
+        await seat.plays("R1M1", winner="P02")
+        await seat.call("notify_match_result", game_over("R1M1"))
+        assert [match["outcome"] for match in (await seat.state())["matches"]] == ["WIN", "LOSS"]
+
+
+DAMAGED: dict[str, bytes] = {
+    "empty": b"",
+    "cut off": b'{"matches": [{"match_id": "R1',
+    "not UTF-8": b"\xff\xfe\x00",
+    "a list": b"[1, 2]",
+    "a number": b"7",
+    "null": b"null",
+    "matches are null": b'{"matches": null}',
+    "matches are an object": b'{"matches": {"R1M1": 1}}',
+    "matches are numbers": b'{"matches": [1, null, "x", [], {}]}',
+    "fields of other types": json.dumps(
+        {
+            "matches": [
+                {"match_id": ["R1M1"], "game_type": "even_odd", "opponent_id": "P02", "outcome": "WIN"},
+                {"match_id": "R1M1", "game_type": "even_odd", "opponent_id": {}, "outcome": "WIN"},
+                {"match_id": "R1M1", "game_type": "even_odd", "opponent_id": "P02", "outcome": []},
+                {"match_id": "R1M1", "game_type": "even_odd", "opponent_id": "P02", "outcome": "WIN", "my_moves": 7},
+                {"match_id": "R1M1", "game_type": "g", "opponent_id": "P02", "outcome": "WIN", "league_id": []},
+            ]
+        }
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+async def test_a_damaged_history_does_not_stop_the_player(home: Path, damage: str) -> None:
+    path = home / "data/players/P01/history.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(DAMAGED[damage])
+    async with chair(home) as seat:
+        assert (await seat.state())["stats"]["played"] == 0
+        await seat.plays("R1M1")
+    assert saved(home)["stats"]["played"] == 1
+
+
+async def test_of_a_damaged_history_what_can_be_read_is_kept(home: Path) -> None:
+    async with chair(home) as seat:
+        await seat.plays("R1M1")
+    content = saved(home)
+    content["matches"][0]["a field of a later version"] = 1
+    content["matches"].append("rubbish")
+    (home / "data/players/P01/history.json").write_text(json.dumps(content))
+    async with chair(home) as seat:
+        assert [match["match_id"] for match in (await seat.state())["matches"]] == ["R1M1"]
+
+
+async def test_a_history_that_cannot_be_written_does_not_stop_the_player(home: Path) -> None:
+    (home / "data").mkdir(exist_ok=True)
+    (home / "data/players").write_text("a file where a folder should be")
+    async with chair(home) as seat:
+        await seat.plays("R1M1")
+        assert (await seat.state())["stats"]["played"] == 1
+    assert "write_failed" in seat.events()
+
+
+async def test_a_result_without_an_invitation_is_remembered_with_the_opponent_from_the_choices(home: Path) -> None:
+    async with chair(home) as seat:
+        await seat.call("notify_match_result", game_over("R1M1", choices={"P01": "even", "P07": "odd"}))
+        await seat.call("notify_match_result", game_over("R2M1", choices={}))
+        matches = (await seat.state())["matches"]
+    assert [(match["opponent_id"], match["opponent_moves"]) for match in matches] == [("P07", ["odd"]), ("unknown", [])]
+
+
+async def test_the_moves_of_a_longer_game_are_all_remembered(home: Path) -> None:
+    async with chair(home, game_types=("nim",)) as seat:
+        await seat.call("handle_game_invitation", invitation(game_type="nim"))
+        over = game_over(choices={"P01": [1, 2], "P02": [3]})
+        await seat.call("notify_match_result", {**over, "game_type": "nim"})
+        (match,) = (await seat.state())["matches"]
+    assert (match["game_type"], match["my_moves"], match["opponent_moves"]) == ("nim", [1, 2], [3])
+
+
+async def test_a_technical_loss_of_both_is_a_technical_loss(home: Path) -> None:
+    async with chair(home) as seat:
+        await seat.call("notify_match_result", game_over(winner=None, status="TECHNICAL_LOSS", choices={}))
+        assert (await seat.state())["stats"]["technical_losses"] == 1
+
+
+async def test_a_win_over_one_who_failed_is_a_win(home: Path) -> None:
+    async with chair(home) as seat:
+        await seat.call("notify_match_result", game_over(winner="P01", status="TECHNICAL_LOSS"))
+        assert (await seat.state())["stats"]["wins"] == 1
+
+
+async def test_the_opponent_is_known_from_the_invitation_where_the_result_names_nobody(home: Path) -> None:
+    async with chair(home) as seat:
+        await seat.call("handle_game_invitation", invitation("R1M1", "P04"))
+        await seat.call("notify_match_result", game_over("R1M1", status="TECHNICAL_LOSS", choices={}))
+        (match,) = (await seat.state())["matches"]
+    assert (match["opponent_id"], match["opponent_moves"]) == ("P04", [])

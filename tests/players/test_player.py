@@ -1,0 +1,321 @@
+"""The player as an agent: registration, invitations, answers, and who may say what to it."""
+
+import ast
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league import players
+from agent_league.errors import LeagueFailed
+from agent_league.players.app import Player
+from agent_league.players.strategies.random_choice import RandomChoice
+from agent_league.testing.peers import ScriptedManager, always, hang
+from agent_league.testing.virtual_time import in_virtual_time
+from agent_league.transport.memory import MemoryNetwork
+from tests.players.chair import (
+    LEAGUE,
+    Fixed,
+    chair,
+    from_referee,
+    game_over,
+    invitation,
+    move_call,
+    parity_call,
+    player_settings,
+)
+
+PACKAGE = Path(players.__file__).parent
+TOKEN = "tok-p01-of-the-scripted-manager"
+
+
+def imports(path: Path) -> set[str]:
+    """The modules of ours that a file imports."""
+    tree = ast.parse(path.read_text())
+    named = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    plain = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    return {module for module in named | plain if module.startswith("agent_league")}
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "strategies").glob("[a-z]*.py")), ids=lambda path: path.stem)
+def test_a_strategy_knows_nothing_but_what_it_observes(path: Path) -> None:
+    assert imports(path) == {"agent_league.players.observation"}
+
+
+def test_sensors_decision_and_actuators_know_nothing_of_each_other() -> None:
+    own = "agent_league.players."
+    thinking = {"observation", "log"}
+    assert {module.removeprefix(own) for module in imports(PACKAGE / "sensors.py") if module.startswith(own)} == {
+        "observation"
+    }
+    assert {module.removeprefix(own) for module in imports(PACKAGE / "actuators.py") if module.startswith(own)} == {
+        "observation"
+    }
+    assert {module.rpartition(".")[2] for module in imports(PACKAGE / "decision.py")} == thinking
+
+
+async def test_a_player_says_who_it_is_and_takes_the_id_it_is_given(home: Path) -> None:
+    given = {"status": "ACCEPTED", "player_id": "P07", "auth_token": "tok-p07-secret", "league_id": LEAGUE}
+    async with chair(home, manager={"register_player": always(given)}, version="2.0.1") as seat:
+        (request,) = seat.manager.heard("register_player")
+        state = await seat.state()
+        health = seat.player.health()
+    assert request["message_type"] == "LEAGUE_REGISTER_REQUEST"
+    assert request["sender"] == "player:P01"
+    assert request["player_meta"] == {
+        "display_name": "Agent Alpha",
+        "version": "2.0.1",
+        "game_types": ["even_odd"],
+        "contact_endpoint": "http://localhost:8101/mcp",
+        "protocol_version": "2.1.0",
+    }
+    assert (state["player_id"], state["league_id"], state["state"]) == ("P07", LEAGUE, "REGISTERED")
+    assert (health["role"], health["id"], health["state"]) == ("player", "P07", "REGISTERED")
+    assert seat.told == [("P07", None)]
+
+
+async def run_against(home: Path, answer: dict[str, Any]) -> None:
+    network = MemoryNetwork()
+    manager = ScriptedManager(scripts={"register_player": always(answer)})
+    network.attach(manager.endpoint, manager.answer)
+    async with asyncio.timeout(60):
+        await Player(player_settings(home), RandomChoice(), network).run()
+
+
+async def test_a_rejected_player_ends_with_the_managers_reason(home: Path) -> None:
+    with pytest.raises(LeagueFailed, match="rejected the registration: League full"):
+        await run_against(home, {"status": "REJECTED", "reason": "League full", "player_id": None})
+
+
+@pytest.mark.parametrize("given", ["../../../evil", "/etc/evil", "a/b", "", ".hidden"])
+async def test_an_id_that_would_lead_out_of_the_folder_is_not_taken(home: Path, given: str) -> None:
+    with pytest.raises(LeagueFailed, match="can't name a file"):
+        await run_against(home, {"status": "ACCEPTED", "player_id": given, "auth_token": "tok-x-y"})
+
+
+async def test_an_invitation_is_answered_with_every_field_of_the_seeds(home: Path) -> None:
+    async with chair(home) as seat:
+        answer = await seat.call("handle_game_invitation", invitation())
+    assert answer.pop("timestamp") == answer.pop("arrival_timestamp")
+    assert answer == {
+        "protocol": "league.v2",
+        "message_type": "GAME_JOIN_ACK",
+        "sender": "player:P01",
+        "conversation_id": "conv-r1m1-001",
+        "auth_token": TOKEN,
+        "match_id": "R1M1",
+        "player_id": "P01",
+        "accept": True,
+    }
+
+
+async def test_an_invitation_as_short_as_seed_002_has_it_is_accepted(home: Path) -> None:
+    golden = Path(__file__).parent.parent / "golden/league.v2/GAME_INVITATION.002-L203.json"
+    async with chair(home) as seat:
+        answer = await seat.call("handle_game_invitation", json.loads(golden.read_text()))
+    assert answer["accept"] is True
+
+
+async def test_an_invitation_to_a_game_it_does_not_play_is_declined(home: Path) -> None:
+    async with chair(home) as seat:
+        assert (await seat.call("handle_game_invitation", invitation(game_type="chess")))["accept"] is False
+        assert (await seat.call("handle_game_invitation", invitation("R1M2")))["accept"] is True
+
+
+async def test_a_choice_is_answered_with_every_field_of_the_seeds(home: Path) -> None:
+    async with chair(home, Fixed("odd")) as seat:
+        answer = await seat.call("choose_parity", parity_call(conversation_id="conv-of-another-kind"))
+    assert answer.pop("timestamp").endswith("Z")
+    assert answer == {
+        "protocol": "league.v2",
+        "message_type": "CHOOSE_PARITY_RESPONSE",
+        "sender": "player:P01",
+        "conversation_id": "conv-of-another-kind",
+        "auth_token": TOKEN,
+        "match_id": "R1M1",
+        "player_id": "P01",
+        "parity_choice": "odd",
+    }
+
+
+async def test_a_move_of_any_game_is_chosen_from_the_valid_options(home: Path) -> None:
+    async with chair(home, Fixed({"to": [1, 2]})) as seat:
+        call = {**move_call([{"to": [0, 0]}, {"to": [1, 2]}]), "conversation_id": "conv-nim"}
+        answer = await seat.call("make_move", call)
+        empty = await seat.call("make_move", move_call([]))
+    assert (answer["message_type"], answer["move_data"]) == ("GAME_MOVE_RESPONSE", {"to": [1, 2]})
+    assert (answer["conversation_id"], answer["match_id"]) == ("conv-nim", "R1M1")
+    assert empty["error_code"] == "E002"
+    assert "valid_options" in empty["message"]
+
+
+async def test_a_strategy_sees_all_that_the_question_says(home: Path) -> None:
+    strategy = Fixed()
+    async with chair(home, strategy) as seat:
+        await seat.plays("R1M1", "P02")
+        await seat.choice("R2M1", "P02")
+        await seat.move([1, 2], step=3, match_id="R3M1", view={"left": 2})
+    parity, move = strategy.seen[1:]
+    assert (parity.game_type, parity.match_id, parity.player_id, parity.opponent_id) == (
+        "even_odd",
+        "R2M1",
+        "P01",
+        "P02",
+    )
+    assert parity.legal_moves == ("even", "odd")
+    assert parity.round_id == 1
+    assert parity.standings == {"wins": 1, "losses": 2, "draws": 3}
+    assert [game.match_id for game in parity.history] == ["R1M1"]
+    assert parity.opponent_moves == ["odd"]
+    assert (move.game_type, move.legal_moves, move.step, move.view) == ("nim", (1, 2), 3, {"left": 2})
+
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "handle_game_invitation": invitation(),
+    "choose_parity": parity_call(),
+    "make_move": move_call([1, 2]),
+    "notify_match_result": game_over(),
+    "notify_game_error": from_referee("GAME_ERROR", error_code="E001"),
+}
+NOTICES: dict[str, dict[str, Any]] = {
+    "notify_round": {"message_type": "ROUND_ANNOUNCEMENT", "round_id": 1, "matches": []},
+    "update_standings": {"message_type": "LEAGUE_STANDINGS_UPDATE", "round_id": 1, "standings": []},
+    "notify_round_completed": {"message_type": "ROUND_COMPLETED", "round_id": 1},
+    "notify_league_completed": {
+        "message_type": "LEAGUE_COMPLETED",
+        "total_rounds": 3,
+        "total_matches": 6,
+        "champion": {"player_id": "P01", "display_name": "Alpha", "points": 9},
+        "final_standings": [],
+    },
+}
+
+
+@pytest.mark.parametrize("method", QUESTIONS)
+@pytest.mark.parametrize("sender", ["player:P02", "league_manager"])
+async def test_only_a_referee_may_ask_or_tell_of_a_match(home: Path, method: str, sender: str) -> None:
+    strategy = Fixed()
+    async with chair(home, strategy) as seat:
+        answer = await seat.call(method, {**QUESTIONS[method], "sender": sender})
+        assert (await seat.state())["stats"]["played"] == 0
+    assert (answer["message_type"], answer["error_code"]) == ("LEAGUE_ERROR", "E012")
+    assert answer["context"]["received"] == sender
+    assert strategy.seen == []
+
+
+@pytest.mark.parametrize("method", NOTICES)
+@pytest.mark.parametrize("sender", ["player:P02", "referee:REF01"])
+async def test_only_the_manager_may_tell_of_the_league(home: Path, method: str, sender: str) -> None:
+    async with chair(home) as seat:
+        message = seat.manager.message(**NOTICES[method])
+        refused = await seat.call(method, {**message, "sender": sender})
+        assert refused["error_code"] == "E012"
+        assert seat.player.health()["state"] == "REGISTERED"
+        assert await seat.call(method, message) == {"status": "ok"}
+
+
+@pytest.mark.parametrize("method", QUESTIONS)
+async def test_a_message_of_another_league_is_refused_with_e008(home: Path, method: str) -> None:
+    async with chair(home) as seat:
+        answer = await seat.call(method, {**QUESTIONS[method], "league_id": "league_1999"})
+    assert answer["error_code"] == "E008"
+
+
+@pytest.mark.parametrize("method", QUESTIONS)
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        ({"protocol": "league.v1"}, "E018"),
+        ({"timestamp": "2025-01-15T10:15:00"}, "E021"),
+        ({"timestamp": None}, "E003"),
+        ({"match_id": 7}, "E002"),
+    ],
+)
+async def test_a_message_that_is_not_right_is_refused_and_the_player_goes_on(
+    home: Path, method: str, fault: dict[str, Any], code: str
+) -> None:
+    async with chair(home) as seat:
+        assert (await seat.call(method, {**QUESTIONS[method], **fault}))["error_code"] == code
+        assert await seat.choice() in ("even", "odd")
+
+
+@pytest.mark.parametrize("method", ["handle_game_invitation", "choose_parity", "make_move", "notify_match_result"])
+@in_virtual_time
+async def test_a_player_that_is_not_registered_says_so_rather_than_hang(home: Path, method: str) -> None:
+    async with chair(home, manager={"register_player": hang}, registered=False) as seat:
+        answer = await seat.call(method, QUESTIONS[method], limit=5)
+        assert (answer["error_code"], answer["retryable"]) == ("E016", False)
+        assert (await seat.state())["state"] == "INIT"
+
+
+@in_virtual_time
+async def test_a_call_that_overtakes_the_registrations_answer_is_answered_after_it(home: Path) -> None:
+    async def late(_: Any) -> Any:
+        await asyncio.sleep(1)
+        return {"status": "ACCEPTED", "player_id": "P05", "auth_token": "tok-p05-x", "league_id": LEAGUE}
+
+    async with chair(home, manager={"register_player": late}, registered=False) as seat:
+        answer = await seat.call("handle_game_invitation", invitation(), limit=5)
+    assert (answer["player_id"], answer["accept"]) == ("P05", True)
+
+
+async def test_the_state_of_the_player_follows_its_life(home: Path) -> None:
+    async with chair(home) as seat:
+        lives = [(await seat.state())["state"]]
+        await seat.call("handle_game_invitation", invitation())
+        lives.append((await seat.state())["state"])
+        await seat.call("notify_league_completed", seat.manager.message(**NOTICES["notify_league_completed"]))
+        lives.append((await seat.state())["state"])
+        assert await seat.choice() in ("even", "odd")
+    assert lives == ["REGISTERED", "ACTIVE", "SHUTDOWN"]
+
+
+async def test_a_player_that_is_to_end_with_the_league_ends(home: Path) -> None:
+    network = MemoryNetwork()
+    manager = ScriptedManager()
+    network.attach(manager.endpoint, manager.answer)
+    player = Player(player_settings(home, exit_when_done=True), RandomChoice(), network)
+    network.attach("http://localhost:8101/mcp", player.dispatcher.answer)
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        run = group.create_task(player.run())
+        await player._session.registered.wait()
+        assert not run.done()
+        frame = {
+            "jsonrpc": "2.0",
+            "method": "notify_league_completed",
+            "params": manager.message(**NOTICES["notify_league_completed"]),
+            "id": 1,
+        }
+        await network.exchange("http://localhost:8101/mcp", json.dumps(frame).encode(), 5)
+
+
+async def test_the_state_of_a_player_shows_no_token_and_no_choice_of_a_running_match(home: Path) -> None:
+    async with chair(home, Fixed("odd")) as seat:
+        await seat.call("handle_game_invitation", invitation())
+        await seat.choice()
+        state = json.dumps(await seat.state())
+        assert "odd" not in state.replace("even_odd", "")
+        assert "tok-" not in state
+        await seat.call("notify_game_error", QUESTIONS["notify_game_error"])
+        assert all("tok-" not in json.dumps(line) for line in seat.log())
+        assert "game_error" in seat.events()
+
+
+async def test_whoever_watches_a_player_is_told_of_each_game(home: Path) -> None:
+    async with chair(home) as seat:
+        await seat.plays("R1M1")
+    (_, registered), (player_id, game) = seat.told
+    assert registered is None
+    assert (player_id, game.match_id, game.outcome) == ("P01", "R1M1", "WIN")
+
+
+async def test_two_matches_with_the_same_player_at_once_are_kept_apart(home: Path) -> None:
+    async with chair(home, seed="7") as seat:
+        await asyncio.gather(*(seat.plays(f"R1M{number}", f"P{number:02}") for number in range(2, 12)))
+        state = await seat.state()
+    assert state["stats"]["played"] == 10
+    assert {match["match_id"]: match["opponent_id"] for match in state["matches"]} == {
+        f"R1M{number}": f"P{number:02}" for number in range(2, 12)
+    }

@@ -1,0 +1,362 @@
+"""Asking a player: limits, three attempts, a GAME_ERROR after each failure, waits, and the breaker."""
+
+import asyncio
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.errors import ErrorCode
+from agent_league.testing.peers import Params, Raw, Script, always, hang, rubbish
+from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
+from tests.games.nim import NIM
+from tests.referee.golden import golden, missing
+from tests.referee.hall import Hall, hall
+
+NEXT = "Technical loss if no valid answer comes after retries"
+LAST = "Technical loss: no attempt is left"
+
+
+def errors(match: Hall, player_id: str = "P02") -> list[dict[str, Any]]:
+    return match.players[player_id].heard("notify_game_error")
+
+
+def raw(body: bytes) -> Script:
+    async def script(_: Params) -> Any:
+        raise Raw(body)
+
+    return script
+
+
+def in_turn(*scripts: Script) -> Script:
+    """One script a call; the last one stays."""
+    waiting = list(scripts)
+
+    async def script(params: Params) -> Any:
+        return await (waiting.pop(0) if len(waiting) > 1 else waiting[0])(params)
+
+    return script
+
+
+def framed(**result: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, **result}).encode()
+
+
+def choice(**fields: Any) -> Script:
+    return always({"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": "odd", **fields})
+
+
+BAD_CHOICES: dict[str, tuple[Script, str]] = {
+    "wrong letter case": (choice(parity_choice="Odd"), "E004"),
+    "capitals": (choice(parity_choice="EVEN"), "E004"),
+    "a blank before": (choice(parity_choice=" odd"), "E004"),
+    "a line end behind": (choice(parity_choice="odd\n"), "E004"),
+    "another word": (choice(parity_choice="seven"), "E004"),
+    "an empty word": (choice(parity_choice=""), "E004"),
+    "a number": (choice(parity_choice=1), "E004"),
+    "a list": (choice(parity_choice=["odd"]), "E004"),
+    "no choice": (always({"message_type": "CHOOSE_PARITY_RESPONSE"}), "E003"),
+    "null as choice": (choice(parity_choice=None), "E003"),
+    "an empty object": (always({}), "E003"),
+    "another message": (choice(message_type="GAME_JOIN_ACK"), "E002"),
+    "a string as result": (always("odd"), "E002"),
+    "a list as result": (always(["odd"]), "E002"),
+    "null as result": (always(None), "E002"),
+    "not JSON": (rubbish, "E002"),
+    "nothing": (raw(b""), "E002"),
+    "a bare list": (raw(b"[]"), "E002"),
+    "no result": (raw(framed()), "E002"),
+    "endless nesting": (raw(b'{"result":' + b"[" * 900 + b"]" * 900 + b"}"), "E002"),
+    "a nested error": (raw(b'{"error":{"message":' + b"[" * 900 + b"]" * 900 + b"}}"), "E002"),
+    "a JSON-RPC error": (raw(framed(error={"code": -32601, "message": "no such method"})), "E002"),
+    "a local timestamp": (choice(timestamp="2025-01-15T10:30:00"), "E021"),
+    "a timestamp with an offset": (choice(timestamp="2025-01-15T10:30:00+02:00"), "E021"),
+    "no date as timestamp": (choice(timestamp="yesterday"), "E021"),
+    "a number as timestamp": (choice(timestamp=1736937000), "E002"),
+    "another protocol": (choice(protocol="league.v1"), "E018"),
+    "a number as protocol": (choice(protocol=2), "E018"),
+    "a LEAGUE_ERROR": (always({"message_type": "LEAGUE_ERROR", "error_code": "E012", "message": "no"}), "E012"),
+    "a LEAGUE_ERROR without a code": (always({"message_type": "LEAGUE_ERROR"}), "E002"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_CHOICES)
+@in_virtual_time
+async def test_a_bad_choice_is_told_with_its_code_and_asked_again_at_once_three_times_in_all(
+    home: Path, fault: str
+) -> None:
+    script, code = BAD_CHOICES[fault]
+    async with hall(home) as match:
+        match.pair(b={"choose_parity": script})
+        report = await match.play()
+        assert asyncio.get_running_loop().time() == 0
+    assert [error["error_code"] for error in errors(match)] == [code] * 3
+    assert errors(match)[0]["error_name"] == errors(match)[0]["error_description"] == ErrorCode(code).name
+    assert len(match.players["P02"].heard("choose_parity")) == 3
+    assert errors(match, "P01") == []
+    assert report["result"]["winner"] == "P01"
+    assert report["result"]["terminations"] == {"P02": "illegal_move" if code == "E004" else "unreadable_answer"}
+
+
+BAD_JOINS: dict[str, tuple[Script, str]] = {
+    "no accept": (always({"message_type": "GAME_JOIN_ACK"}), "E003"),
+    "a word as accept": (always({"accept": "yes"}), "E002"),
+    "a number as accept": (always({"accept": 1}), "E002"),
+    "a local timestamp": (always({"accept": True, "timestamp": "2025-01-15 10:30"}), "E021"),
+    "a local arrival": (always({"accept": True, "arrival_timestamp": "2025-01-15T10:30:00"}), "E021"),
+    "another protocol": (always({"accept": True, "protocol": "league.v9"}), "E018"),
+    "another message": (always({"accept": True, "message_type": "CHOOSE_PARITY_RESPONSE"}), "E002"),
+    "rubbish": (rubbish, "E002"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_JOINS)
+@in_virtual_time
+async def test_a_bad_answer_to_an_invitation_is_told_with_its_code(home: Path, fault: str) -> None:
+    script, code = BAD_JOINS[fault]
+    async with hall(home) as match:
+        match.pair(b={"handle_game_invitation": script})
+        await match.play()
+    assert [error["error_code"] for error in errors(match)] == [code] * 3
+    assert errors(match)[0]["action_required"] == "GAME_JOIN_ACK"
+    assert errors(match)[0]["game_state"] == "WAITING_FOR_PLAYERS"
+    assert match.players["P01"].heard("choose_parity") == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"parity_choice": "odd"},
+        {"parity_choice": "odd", "timestamp": "2025-01-15T10:30:00.123+00:00"},
+        {"parity_choice": "odd", "player_id": "P77", "match_id": "R9M9", "sender": "player:P77"},
+        {"parity_choice": "odd", "comment": {"why": [1, 2]}, "league_id": None},
+    ],
+)
+@in_virtual_time
+async def test_an_answer_belongs_to_its_call_whatever_its_envelope_says(home: Path, answer: dict[str, Any]) -> None:
+    async with hall(home) as match:
+        match.pair(b={"choose_parity": always(answer)})
+        report = await match.play()
+    assert report["result"]["details"]["choices"] == {"P01": "even", "P02": "odd"}
+    assert errors(match) == []
+
+
+@in_virtual_time
+async def test_a_game_error_has_every_field_of_the_protocol(home: Path) -> None:
+    async with hall(home, clock=VirtualClock()) as match:
+        match.pair(b={"choose_parity": hang})
+        await match.play(round_id=2)
+    first, second, third = errors(match)
+    for example in golden("GAME_ERROR"):
+        assert missing(example, first) == []
+    jitter_free = {key: value for key, value in first.items() if key != "retry_info"}
+    assert jitter_free == {
+        "protocol": "league.v2",
+        "message_type": "GAME_ERROR",
+        "sender": "referee:REF01",
+        "timestamp": "2025-01-15T10:00:30Z",
+        "conversation_id": "conv-r1m1-001",
+        "league_id": "league_2025_even_odd",
+        "round_id": 2,
+        "match_id": "R1M1",
+        "error_code": "E001",
+        "error_name": "TIMEOUT_ERROR",
+        "error_description": "TIMEOUT_ERROR",
+        "message": "no answer from http://localhost/P02/mcp within 30 s",
+        "affected_player": "P02",
+        "player_id": "P02",
+        "action_required": "CHOOSE_PARITY_RESPONSE",
+        "game_state": "COLLECTING_CHOICES",
+        "retryable": True,
+        "retry_count": 1,
+        "max_retries": 3,
+        "consequence": NEXT,
+    }
+    assert first["retry_info"] == {"retry_count": 1, "max_retries": 3, "next_retry_at": "2025-01-15T10:00:32Z"}
+    assert (second["retry_count"], second["retryable"], second["consequence"]) == (2, True, NEXT)
+    assert (third["retry_count"], third["retryable"], third["consequence"]) == (3, False, LAST)
+    assert third["retry_info"] == {"retry_count": 3, "max_retries": 3, "next_retry_at": None}
+
+
+@in_virtual_time
+async def test_an_illegal_choice_is_announced_to_be_asked_again_at_once(home: Path) -> None:
+    async with hall(home, clock=VirtualClock()) as match:
+        match.pair(b={"choose_parity": choice(parity_choice="ODD")})
+        await match.play()
+    assert [error["retry_info"]["next_retry_at"] for error in errors(match)] == [
+        "2025-01-15T10:00:00Z",
+        "2025-01-15T10:00:00Z",
+        None,
+    ]
+    assert [error["retryable"] for error in errors(match)] == [True, True, False]
+    assert "'even' or 'odd'" in errors(match)[0]["message"]
+
+
+def timed(script: Script, times: list[float]) -> Script:
+    """Notes when it was asked."""
+
+    async def noting(params: Params) -> Any:
+        times.append(asyncio.get_running_loop().time())
+        return await script(params)
+
+    return noting
+
+
+@pytest.mark.parametrize(("method", "limit"), [("handle_game_invitation", 5), ("choose_parity", 30)])
+@in_virtual_time
+async def test_a_silent_player_is_cut_off_at_the_limit_and_given_growing_time(
+    home: Path, method: str, limit: int
+) -> None:
+    times: list[float] = []
+    async with hall(home) as match:
+        match.pair(b={method: timed(hang, times)})
+        await match.play()
+    assert [error["error_code"] for error in errors(match)] == ["E001"] * 3
+    assert len(times) == 3
+    for wait, (asked, asked_again) in zip((2, 4), pairwise(times), strict=True):
+        assert limit + wait <= asked_again - asked <= limit + wait * 1.1
+
+
+@in_virtual_time
+async def test_a_dead_player_is_tried_again_after_growing_waits_with_e009(home: Path) -> None:
+    async with hall(home, {"retry_policy.base_delay_sec": 3.0}) as match:
+        match.pair()
+        match.network.detach(match.players["P02"].endpoint)
+        await match.start()
+        (report,) = await match.manager.hears("report_match_result")
+        assert 3 + 6 <= asyncio.get_running_loop().time() <= (3 + 6) * 1.1
+    entries = match.record()["transcript"]
+    sent = [entry["message"] for entry in entries if entry.get("method") == "notify_game_error"]
+    assert [error["error_code"] for error in sent] == ["E009"] * 3
+    assert report["result"]["terminations"] == {"P02": "disconnected"}
+
+
+@in_virtual_time
+async def test_the_waits_differ_by_a_jitter_of_up_to_a_tenth(home: Path) -> None:
+    times: list[float] = []
+    async with hall(home) as match:
+        match.pair(b={"handle_game_invitation": timed(hang, times)})
+        for number in range(8):
+            await match.play(f"R1M{number}")
+    waits = [times[first + 1] - times[first] - 5 for first in range(0, 24, 3)]
+    assert len(set(waits)) == 8
+    assert all(2 <= wait <= 2.2 for wait in waits)
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+@pytest.mark.parametrize("bad", [choice(parity_choice="Odd"), rubbish, hang])
+@in_virtual_time
+async def test_a_right_answer_at_a_later_attempt_counts(home: Path, failures: int, bad: Script) -> None:
+    async with hall(home) as match:
+        match.pair(b={"choose_parity": in_turn(*[bad] * failures, choice())})
+        report = await match.play()
+    assert report["result"]["status"] == "WIN"
+    assert report["result"]["details"]["choices"] == {"P01": "even", "P02": "odd"}
+    assert len(errors(match)) == failures
+    assert report["result"]["failures_in_a_row"] == {"P01": 0, "P02": 0}
+
+
+@in_virtual_time
+async def test_a_choice_that_was_right_is_not_asked_for_again_while_the_other_fails(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair(b={"choose_parity": hang})
+        await match.play()
+    assert len(match.players["P01"].heard("choose_parity")) == 1
+
+
+@in_virtual_time
+async def test_the_number_of_attempts_comes_from_the_settings(home: Path) -> None:
+    async with hall(home, {"retry_policy.max_retries": 1}) as match:
+        match.pair(b={"choose_parity": hang})
+        await match.play()
+    assert [(error["retry_count"], error["max_retries"], error["retryable"]) for error in errors(match)] == [
+        (1, 1, False)
+    ]
+
+
+async def counted_failures(home: Path, before: int, script: Script, **hidden: Script) -> tuple[Hall, dict[str, Any]]:
+    async with hall(home) as match:
+        match.pair(b={"choose_parity": script, **hidden})
+        report = await match.play(P02={"failures_in_a_row": before})
+    return match, report
+
+
+@pytest.mark.parametrize(("before", "asked"), [(0, 3), (2, 3), (3, 2), (4, 1)])
+@in_virtual_time
+async def test_failures_of_earlier_matches_count_and_the_fifth_in_a_row_ends_the_attempts(
+    home: Path, before: int, asked: int
+) -> None:
+    match, report = await counted_failures(home, before, hang)
+    assert len(match.players["P02"].heard("choose_parity")) == asked
+    assert report["result"]["failures_in_a_row"]["P02"] == before + asked
+    last = errors(match)[-1]
+    assert (last["retry_count"], last["retryable"], last["consequence"]) == (asked, False, LAST)
+    assert last["retry_info"]["next_retry_at"] is None
+
+
+@in_virtual_time
+async def test_an_answer_ends_the_count_of_failures(home: Path) -> None:
+    _, report = await counted_failures(home, 4, choice())
+    assert report["result"]["failures_in_a_row"]["P02"] == 0
+
+
+@in_virtual_time
+async def test_a_wrong_answer_is_no_failure_to_answer(home: Path) -> None:
+    match, report = await counted_failures(home, 4, rubbish)
+    assert len(errors(match)) == 3
+    assert report["result"]["failures_in_a_row"]["P02"] == 4
+
+
+@in_virtual_time
+async def test_joining_alone_does_not_clear_a_player_that_never_chooses(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair(b={"choose_parity": hang})
+        first = await match.play("R1M1")
+        count = first["result"]["failures_in_a_row"]["P02"]
+        second = await match.play("R2M1", P02={"failures_in_a_row": count})
+    assert (count, second["result"]["failures_in_a_row"]["P02"]) == (3, 5)
+
+
+@in_virtual_time
+async def test_a_player_that_takes_no_notices_holds_up_nothing(home: Path) -> None:
+    notices = dict.fromkeys(("notify_game_error", "notify_match_result"), hang)
+    async with hall(home) as match:
+        match.pair(b={**notices, "choose_parity": rubbish})
+        await match.start()
+        await match.manager.hears("report_match_result")
+        assert asyncio.get_running_loop().time() == 0
+
+
+@in_virtual_time
+async def test_a_peers_endless_words_are_cut_short_in_ours(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair(b={"choose_parity": always({"message_type": "LEAGUE_ERROR", "message": "x" * 100_000})})
+        await match.play()
+    assert len(errors(match)[0]["message"]) <= 500
+
+
+@in_virtual_time
+async def test_every_attempt_is_a_new_call_in_the_same_conversation(home: Path) -> None:
+    async with hall(home, clock=VirtualClock()) as match:
+        match.pair(b={"choose_parity": hang})
+        await match.play()
+    calls = match.players["P02"].heard("choose_parity")
+    assert {call["conversation_id"] for call in calls} == {"conv-r1m1-001"}
+    assert len({call["deadline"] for call in calls}) == 3
+
+
+@pytest.mark.parametrize("move", [0, 4, True, 1.0, "1", [1], {"take": 1}, [[[]]]])
+@in_virtual_time
+async def test_a_move_that_the_rules_of_another_game_do_not_allow_is_told_with_e010(home: Path, move: Any) -> None:
+    async with hall(home) as match:
+        match.referee._games["nim"] = NIM
+        match.pair(a={"make_move": always({"move_data": move})})
+        report = await match.play(game_type="nim")
+    assert [error["error_code"] for error in errors(match, "P01")] == ["E010"] * 3
+    assert errors(match, "P01")[0]["error_name"] == "INVALID_MOVE"
+    assert errors(match, "P01")[0]["action_required"] == "GAME_MOVE_RESPONSE"
+    assert "[1, 2, 3]" in errors(match, "P01")[0]["message"]
+    assert report["result"]["terminations"] == {"P01": "illegal_move"}
+    assert match.players["P02"].heard("make_move") == []

@@ -1,0 +1,313 @@
+"""The referee's tools: who may call them, what they take, and what they give away while a match runs."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.testing.peers import Params, Script, always, hang
+from agent_league.testing.virtual_time import in_virtual_time
+from tests.referee.hall import Hall, hall
+
+STEPS = ["register_to_league", "collect_choices", "draw_number", "finalize_match"]
+
+
+def held_until(event: asyncio.Event, answer: Any) -> Script:
+    async def script(_: Params) -> Any:
+        await event.wait()
+        return answer
+
+    return script
+
+
+def code(answer: dict[str, Any]) -> str:
+    assert answer["message_type"] == "LEAGUE_ERROR"
+    text: str = answer["error_code"]
+    return text
+
+
+@in_virtual_time
+async def test_a_full_referee_refuses_with_e016_and_takes_the_match_once_there_is_room(home: Path) -> None:
+    go = asyncio.Event()
+    async with hall(home, max_concurrent_matches=1) as match:
+        match.pair(a={"choose_parity": held_until(go, {"parity_choice": "even"})})
+        match.seat("P03")
+        match.seat("P04")
+        assert await match.start("R1M1") == {"status": "ok"}
+        refused = await match.start("R1M2", who=("P03", "P04"))
+        assert code(refused) == "E016"
+        assert "its limit" in refused["message"]
+        assert match.players["P03"].received == []
+        go.set()
+        await match.manager.hears("report_match_result")
+        await match.play("R1M2", who=("P03", "P04"))
+
+
+@in_virtual_time
+async def test_several_matches_run_at_once_up_to_the_limit(home: Path) -> None:
+    go = asyncio.Event()
+    async with hall(home, max_concurrent_matches=3) as match:
+        answers: list[dict[str, Any]] = []
+        for number in range(4):
+            a, b = f"P{2 * number + 1:02}", f"P{2 * number + 2:02}"
+            match.seat(a, choose_parity=held_until(go, {"parity_choice": "even"}))
+            match.seat(b)
+            answers.append(await match.start(f"R1M{number + 1}", who=(a, b)))
+        assert answers[:3] == [{"status": "ok"}] * 3
+        assert code(answers[3]) == "E016"
+        for number in range(3):
+            await match.players[f"P{2 * number + 1:02}"].hears("choose_parity")
+        assert match.referee.health()["running_matches"] == 3
+        go.set()
+        reports = await match.manager.hears("report_match_result", 3)
+    assert {report["match_id"] for report in reports} == {"R1M1", "R1M2", "R1M3"}
+
+
+@in_virtual_time
+async def test_starting_a_running_match_again_changes_nothing(home: Path) -> None:
+    go = asyncio.Event()
+    async with hall(home, max_concurrent_matches=1) as match:
+        match.pair(a={"choose_parity": held_until(go, {"parity_choice": "even"})})
+        assert await match.start() == {"status": "ok"}
+        await match.players["P01"].hears("choose_parity")
+        assert await match.start() == {"status": "ok"}
+        go.set()
+        await match.players["P02"].hears("notify_match_result")
+        await match.manager.hears("report_match_result")
+    assert len(match.players["P01"].heard("handle_game_invitation")) == 1
+    assert len(match.manager.heard("report_match_result")) == 1
+
+
+BAD_ORDERS: dict[str, tuple[dict[str, Any], str]] = {
+    "an unknown game": ({"game_type": "chess"}, "E002"),
+    "another league": ({"league_id": "league_2024_chess"}, "E008"),
+    "a player as sender": ({"sender": "player:P01"}, "E012"),
+    "a referee as sender": ({"sender": "referee:REF02"}, "E012"),
+    "no sender": ({"sender": None}, "E003"),
+    "a local timestamp": ({"timestamp": "2025-01-15T10:00:00"}, "E021"),
+    "another protocol": ({"protocol": "league.v1"}, "E018"),
+    "no match": ({"match_id": None}, "E003"),
+    "a match that can't name a file": ({"match_id": "../../etc/passwd"}, "E002"),
+    "no players": ({"player_A": None}, "E003"),
+    "a round that is no number": ({"round_id": "1"}, "E002"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_ORDERS)
+@in_virtual_time
+async def test_an_order_that_is_not_right_is_refused_and_nobody_is_called(home: Path, fault: str) -> None:
+    fields, expected = BAD_ORDERS[fault]
+    async with hall(home) as match:
+        match.pair()
+        order = {**match.order(), **fields}
+        answer = await match.call("start_match", {name: value for name, value in order.items() if value is not None})
+        assert code(answer) == expected
+        assert answer["original_message_type"] == "START_MATCH"
+        assert match.players["P01"].received == []
+        assert match.referee.health()["running_matches"] == 0
+        await match.play()
+
+
+@in_virtual_time
+async def test_a_player_against_itself_is_no_match(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair()
+        answer = await match.start(who=("P01", "P01"))
+        assert code(answer) == "E002"
+        assert answer["context"]["field"] == "player_B.player_id"
+
+
+@in_virtual_time
+async def test_a_refused_order_names_the_games_that_are_known(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair()
+        answer = await match.start(game_type="chess")
+    assert answer["context"] == {"field": "game_type", "expected": ["even_odd"], "received": "chess"}
+    assert answer["conversation_id"] == "conv-r1m1-001"
+
+
+async def asked_halfway(match: Hall, go: asyncio.Event) -> dict[str, Any]:
+    """The state of a match in which P01 has chosen, P02 erred once, and is still thinking."""
+    calls = 0
+
+    async def slow(_: Params) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            return {"parity_choice": "ODD"}
+        await go.wait()
+        return {"parity_choice": "odd"}
+
+    match.pair(b={"choose_parity": slow})
+    await match.start()
+    await match.players["P02"].hears("choose_parity", 2)
+    return await match.call("get_match_state", {"match_id": "R1M1"})
+
+
+@in_virtual_time
+async def test_while_a_match_runs_its_state_shows_no_choice_to_anybody(home: Path) -> None:
+    go = asyncio.Event()
+    async with hall(home) as match:
+        state = await asked_halfway(match, go)
+        go.set()
+        await match.manager.hears("report_match_result")
+    assert state["state"] == "COLLECTING_CHOICES"
+    assert state["result"] is None
+    assert [entry["state"] for entry in state["lifecycle"]] == ["WAITING_FOR_PLAYERS", "COLLECTING_CHOICES"]
+    received = [entry for entry in state["transcript"] if entry["direction"] == "received"]
+    assert {"P01", "P02"} == {entry["player_id"] for entry in received}
+    for entry in state["transcript"]:
+        assert not {"message", "error", "outcome"} & set(entry)
+    for word in ('"even"', '"odd"', "ODD", "'even'", "parity_choice"):
+        assert word not in json.dumps(state)
+
+
+@in_virtual_time
+async def test_once_a_match_is_over_its_state_shows_everything_but_tokens(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair()
+        report = await match.play()
+        state = await match.call("get_match_state", {"match_id": "R1M1"})
+    assert state["state"] == "FINISHED"
+    assert state["players"] == ["P01", "P02"]
+    assert state["result"]["winner_player_id"] == report["result"]["winner"]
+    choices = [
+        entry["message"]["parity_choice"]
+        for entry in state["transcript"]
+        if entry["direction"] == "received" and entry["method"] == "choose_parity"
+    ]
+    assert sorted(choices) == ["even", "odd"]
+    assert "tok-" not in json.dumps(state)
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({"match_id": "R9M9"}, "E007"),
+        ({"match_id": 7}, "E007"),
+        ({"match_id": ["R1M1"]}, "E007"),
+        ({}, "E003"),
+        ({"match_id": None}, "E003"),
+    ],
+)
+@in_virtual_time
+async def test_a_match_that_is_not_here_has_no_state(home: Path, params: dict[str, Any], expected: str) -> None:
+    async with hall(home) as match:
+        assert code(await match.call("get_match_state", params)) == expected
+
+
+@pytest.mark.parametrize("step", STEPS)
+@in_virtual_time
+async def test_the_steps_of_a_match_answer_only_to_the_manager(home: Path, step: str) -> None:
+    go = asyncio.Event()
+    async with hall(home) as match:
+        await asked_halfway(match, go)
+        for sender in ("player:P01", "referee:REF01", None, 7):
+            refused = await match.call(step, {"sender": sender, "match_id": "R1M1"})
+            assert code(refused) == "E012"
+            assert "COLLECTING" not in json.dumps(refused)
+        told = await match.call(step, {"sender": "league_manager", "match_id": "R1M1"})
+        assert told == {"status": "ok", "match_id": "R1M1", "state": "COLLECTING_CHOICES"}
+        every = await match.call(step, {"sender": "league_manager"})
+        assert every == {"status": "ok", "matches": {"R1M1": "COLLECTING_CHOICES"}}
+        assert code(await match.call(step, {"sender": "league_manager", "match_id": "R9M9"})) == "E007"
+        go.set()
+        await match.manager.hears("report_match_result")
+
+
+NOTICES: dict[str, dict[str, Any]] = {
+    "notify_round": {"message_type": "ROUND_ANNOUNCEMENT", "round_id": 1, "matches": []},
+    "update_standings": {"message_type": "LEAGUE_STANDINGS_UPDATE", "round_id": 1, "standings": []},
+    "notify_round_completed": {"message_type": "ROUND_COMPLETED", "round_id": 1},
+}
+END: dict[str, Any] = {
+    "message_type": "LEAGUE_COMPLETED",
+    "total_rounds": 3,
+    "total_matches": 6,
+    "champion": {"player_id": "P01", "display_name": "Alpha", "points": 9},
+    "final_standings": [],
+}
+
+
+@pytest.mark.parametrize("method", NOTICES)
+@in_virtual_time
+async def test_notices_of_the_manager_are_acknowledged_and_those_of_others_are_not(home: Path, method: str) -> None:
+    async with hall(home) as match:
+        message = match.manager.message(**NOTICES[method])
+        assert await match.call(method, message) == {"status": "ok"}
+        assert code(await match.call(method, {**message, "sender": "player:P01"})) == "E012"
+
+
+@in_virtual_time
+async def test_after_the_end_of_the_league_no_match_is_taken(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair()
+        assert await match.call("notify_league_completed", match.manager.message(**END)) == {"status": "ok"}
+        assert match.referee.health()["state"] == "SHUTDOWN"
+        assert code(await match.start()) == "E016"
+
+
+@in_virtual_time
+async def test_a_referee_that_is_to_end_with_the_league_sees_its_matches_through(home: Path) -> None:
+    go = asyncio.Event()
+    async with hall(home, exit_when_done=True) as match:
+        await asked_halfway(match, go)
+        await match.call("notify_league_completed", match.manager.message(**END))
+        go.set()
+        (report,) = await match.manager.hears("report_match_result")
+    assert report["result"]["status"] == "WIN"
+
+
+@in_virtual_time
+async def test_the_state_of_the_referee_follows_its_life(home: Path) -> None:
+    async with hall(home) as match:
+        assert match.referee.health()["state"] == "REGISTERED"
+        match.pair(b={"handle_game_invitation": always({"accept": False})})
+        await match.play()
+        health = match.referee.health()
+    assert (health["role"], health["id"], health["state"]) == ("referee", "REF01", "ACTIVE")
+
+
+@in_virtual_time
+async def test_the_oldest_finished_matches_are_forgotten_but_their_files_stay(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_league.referee.app.KEPT_MATCHES", 2)
+    async with hall(home) as match:
+        match.pair()
+        for number in range(1, 6):
+            await match.play(f"R{number}M1")
+        assert code(await match.call("get_match_state", {"match_id": "R1M1"})) == "E007"
+        assert (await match.call("get_match_state", {"match_id": "R5M1"}))["state"] == "FINISHED"
+    assert match.record("R1M1")["match_id"] == "R1M1"
+
+
+@in_virtual_time
+async def test_a_match_that_is_played_again_is_not_forgotten_as_an_old_one(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_league.referee.app.KEPT_MATCHES", 1)
+    async with hall(home) as match:
+        match.pair()
+        match.seat("P03")
+        match.seat("P04")
+        await asyncio.gather(match.play("R1M1"), match.play("R1M2", who=("P03", "P04")))
+        await asyncio.gather(*match.referee._running.values())
+        match.seat("P01", choose_parity=hang)
+        assert await match.start("R1M1") == {"status": "ok"}
+        state = await match.call("get_match_state", {"match_id": "R1M1"})
+        assert state["state"] == "WAITING_FOR_PLAYERS"
+        assert await match.start("R1M2", who=("P03", "P04")) == {"status": "ok"}
+
+
+@in_virtual_time
+async def test_ending_the_referee_ends_its_matches(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair(a={"choose_parity": hang})
+        await match.start()
+        await match.players["P01"].hears("choose_parity")
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert others == []
+    assert match.manager.heard("report_match_result") == []

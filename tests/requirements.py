@@ -1,0 +1,518 @@
+"""What the seeds and the protocol demand, as data: each demand with its source and the tests that show it.
+
+"P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises. A test is
+named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`). `test_requirements.py` fails where
+a demand has no test, or names one that isn't there.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One demand."""
+
+    source: str
+    demand: str
+    shown_by: tuple[str, ...]
+
+
+def needs(source: str, demand: str, *shown_by: str) -> Requirement:
+    return Requirement(source, demand, shown_by)
+
+
+REQUIREMENTS = (
+    # The wire
+    needs(
+        "P 1",
+        "What we send carries the union of the fields that the seeds show, with their names and types.",
+        "protocol/sent::a_message_has_all_fields_of_its_examples_with_their_types",
+        "protocol/sent::every_message_type_occurs_in_the_recorded_traffic",
+    ),
+    needs(
+        "P 1",
+        "No field changes its type between messages.",
+        "protocol/sent::no_field_changes_its_type_between_messages",
+    ),
+    needs(
+        "P 1",
+        "What is refused is refused with the field, what was expected and what came.",
+        "protocol/checks::a_wrong_field_says_what_was_expected_and_what_came",
+        "bad_input::correct_requests_with_fields_removed_replaced_or_added",
+    ),
+    needs(
+        "P 1",
+        "We never crash, hang or guess, whatever arrives.",
+        "bad_input::arbitrary_bytes",
+        "bad_input::arbitrary_json",
+        "bad_input::arbitrary_frames",
+        "bad_input::arbitrary_batches",
+        "bad_input::nasty_bodies",
+        "bad_input::anything_over_http",
+    ),
+    needs(
+        "000 Messages",
+        "Every example of the seeds is read without loss.",
+        "protocol/golden::an_example_is_read_without_loss",
+    ),
+    needs("004 Message Types", "All message types are known.", "protocol/messages::there_are_22_message_types"),
+    needs(
+        "002 1.4",
+        "A frame is JSON-RPC 2.0 with method, params and id.",
+        "transport/jsonrpc::what_is_no_object_with_a_call_is_an_invalid_request",
+        "transport/jsonrpc::another_version_of_json_rpc_is_an_invalid_request_with_the_id",
+    ),
+    needs("P 2", "An id comes back as it was.", "transport/jsonrpc::an_id_comes_back_as_it_was"),
+    needs(
+        "P 2",
+        "A notification is answered 202 with no body.",
+        "transport/http_server::a_notification_is_answered_with_202_and_no_body",
+        "transport/jsonrpc::a_notification_is_carried_out_and_not_answered",
+    ),
+    needs("P 2", "Batches are answered as batches.", "transport/jsonrpc::a_batch_is_answered_as_a_batch"),
+    needs(
+        "P 2",
+        "A body over 1 MiB is answered 413 and never parsed.",
+        "transport/http_server::a_larger_body_is_answered_413_and_never_parsed",
+        "transport/http_server::a_larger_body_in_chunks_is_answered_413_as_well",
+    ),
+    needs("P 2", "-32700: not JSON.", "transport/jsonrpc::what_is_not_json_is_a_parse_error"),
+    needs(
+        "P 2",
+        "-32601: an unknown method, with the list of known ones.",
+        "transport/jsonrpc::an_unknown_method_is_answered_with_the_list_of_known_ones",
+    ),
+    needs("P 2", "-32602: params is not an object.", "transport/jsonrpc::params_that_are_no_object_are_invalid"),
+    needs(
+        "P 2",
+        "What the league refuses is a result with a LEAGUE_ERROR.",
+        "transport/dispatch::a_refusal_is_a_result_with_a_league_error",
+    ),
+    needs(
+        "P 2",
+        "GET /health answers on every agent: role, id, lifecycle state, version.",
+        "arena/hosting::every_agent_answers_health_on_its_own_port_until_it_is_stopped",
+        "transport/http_server::health_tells_role_id_state_and_version",
+    ),
+    needs(
+        "P 3", "The methods, their messages, limits and callers.", "protocol/methods::the_table_is_that_of_the_protocol"
+    ),
+    needs(
+        "P 3", "Request ids that we send are integers.", "protocol/sent::every_request_that_we_send_has_an_integer_id"
+    ),
+    needs(
+        "P 3",
+        "START_MATCH carries all that a referee must know.",
+        "protocol/sent::start_match_carries_all_that_a_referee_must_know",
+        "league/conductor::start_match_tells_a_referee_all_it_needs",
+    ),
+    needs(
+        "P 3",
+        "The steps of a match answer only to the manager.",
+        "referee/tools::the_steps_of_a_match_answer_only_to_the_manager",
+    ),
+    needs(
+        "P 4 Order of checks",
+        "Checks come in the stated order, and all missing fields are named at once.",
+        "protocol/checks::a_message_with_several_faults_is_refused_for_the_first",
+        "protocol/checks::all_missing_envelope_fields_are_named_at_once",
+        "bad_input::the_first_of_several_faults_is_told_in_the_order_of_the_protocol",
+    ),
+    needs(
+        "002 2.4.2",
+        "Timestamps are in UTC; anything else is E021.",
+        "protocol/timestamps::iso_8601_in_utc_is_read",
+        "protocol/timestamps::anything_else_is_refused_with_e021",
+        "protocol/sent::every_timestamp_that_we_send_is_in_the_one_form",
+    ),
+    needs(
+        "002 2.4.4",
+        "A sender is league_manager, referee:ID or player:ID.",
+        "protocol/envelope::a_sender_is_read_and_written_again",
+        "protocol/checks::a_sender_without_a_role_is_refused_with_e002",
+    ),
+    needs(
+        "002 2.10",
+        "Versions older than 2.0.0, or another protocol, are E018.",
+        "league/roster::an_agent_with_an_older_protocol_version_is_refused_with_e018",
+        "protocol/checks::an_unknown_protocol_is_refused_with_e018",
+    ),
+    needs(
+        "P 4",
+        "Every reply repeats its request's conversation_id.",
+        "protocol/sent::every_reply_repeats_the_conversation_of_its_request",
+    ),
+    needs(
+        "P 4 Codes",
+        "The error codes and names.",
+        "protocol/errors::the_codes_and_their_names_are_those_of_the_protocol",
+    ),
+    needs(
+        "P 4 Error messages",
+        "An error has code, name twice, sentence, context and retryable.",
+        "protocol/errors::a_refusal_travels_with_name_sentence_context_and_retryable",
+        "protocol/sent::an_error_message_has_the_name_twice_and_the_sentence_beside_it",
+    ),
+    needs(
+        "P 4 Error messages",
+        "A token's value never appears in context, in a log or in a match file.",
+        "bad_input::a_token_never_comes_back_in_an_error",
+        "transport/log::a_token_is_left_out_at_any_depth",
+        "cli/run::no_token_is_in_any_file_but_its_own",
+    ),
+    needs(
+        "004",
+        "The schemas in docs/schemas are those of the code, and everything sent is valid by them.",
+        "protocol/schemas::a_schema_file_is_what_the_code_says",
+        "protocol/schemas::everything_that_our_agents_send_is_valid",
+    ),
+    # Registration
+    needs(
+        "003 8.3, 8.4",
+        "Ids are given in order of registration; a free id that is asked for is given.",
+        "league/roster::players_and_referees_are_numbered_in_order_of_registration",
+        "league/roster::a_free_id_of_the_right_form_is_given_to_who_asks_for_it",
+        "league/roster::p100_comes_after_p99",
+    ),
+    needs("P 4", "Rejected: Invalid MCP endpoint.", "league/roster::an_invalid_endpoint_is_rejected"),
+    needs(
+        "P 4",
+        "Rejected: Unsupported game type.",
+        "league/roster::an_agent_that_does_not_play_the_leagues_game_is_rejected",
+    ),
+    needs("P 4", "Rejected: Duplicate display name.", "league/roster::a_name_that_is_taken_is_rejected"),
+    needs("P 4", "Rejected: Registration closed.", "league/roster::a_new_agent_is_rejected_after_the_start"),
+    needs("P 4", "Rejected: League full.", "league/roster::a_full_league_rejects_players_and_still_takes_referees"),
+    needs(
+        "P 4 Coming back",
+        "With its own valid token an agent registers again under its old id, at any time, also with a new endpoint.",
+        "league/roster::a_player_with_its_token_comes_back_under_its_old_id",
+        "league/roster::a_player_with_its_token_comes_back_after_the_start_with_a_new_endpoint_and_name",
+    ),
+    needs(
+        "P 5",
+        "Tokens name their owner, hold 32 random bytes and are kept only as a hash.",
+        "league/roster::a_token_names_its_owner_and_holds_at_least_32_random_bytes",
+        "league/roster::a_token_is_kept_only_as_a_hash",
+    ),
+    needs(
+        "002 2.4.5",
+        "After registration every message to the manager needs the token: E011 without, E012 with another's.",
+        "league/gate::a_call_without_token_is_refused_with_e011",
+        "league/gate::a_token_of_somebody_else_is_refused_with_e012",
+        "league/gate::an_invented_token_is_refused_with_e012",
+    ),
+    needs(
+        "000 Errors",
+        "An unregistered player is E005, an unregistered referee E013.",
+        "league/gate::with_tokens_turned_off_an_unknown_sender_is_refused",
+        "league/gate::a_player_that_reports_a_match_is_refused_with_e013",
+    ),
+    # The league
+    needs(
+        "003 Table 16",
+        "The board for four players.",
+        "league/scheduler::the_board_for_four_is_table_16_of_seed_003",
+    ),
+    needs(
+        "P 4 Board",
+        "For every n each pair meets once, nobody twice in a round, sides balanced to within one.",
+        "league/scheduler::every_pair_meets_exactly_once",
+        "league/scheduler::nobody_plays_twice_in_a_round_and_an_odd_number_gives_one_bye",
+        "league/scheduler::everybody_is_player_a_as_often_as_player_b_to_within_one",
+    ),
+    needs(
+        "P 4",
+        "matches_per_round splits rounds.",
+        "league/scheduler::matches_per_round_splits_rounds_and_loses_nothing",
+    ),
+    needs(
+        "003 8.6-8.9",
+        "Announcement, standings, end of round and end of the league are told to all, in order.",
+        "league/announcer::everybody_is_told_everything_in_order",
+    ),
+    needs(
+        "P 3",
+        "Only the referees' copy of an announcement carries the players' endpoints.",
+        "league/announcer::only_the_referees_copy_carries_the_players_addresses",
+    ),
+    needs(
+        "P 4",
+        "ROUND_COMPLETED has both counts, the next round (null after the last) and a summary.",
+        "league/announcer::round_completed_has_both_counts_the_next_round_and_a_summary",
+    ),
+    needs(
+        "000 referee_meta",
+        "No referee gets more matches at once than max_concurrent_matches.",
+        "league/conductor::no_referee_ever_runs_more_matches_than_it_can",
+    ),
+    needs(
+        "001 Load Balancing",
+        "Referees are chosen round robin, by least connections or by weight.",
+        "league/assignment::least_connections_is_the_least_busy_with_a_free_place",
+        "league/assignment::round_robin_goes_on_where_the_last_round_stopped",
+        "league/assignment::weighted_shares_in_proportion_to_capacity",
+    ),
+    needs(
+        "000 Scoring",
+        "3 points for a win, 1 for a draw, 0 for a loss or technical loss, as the league file says.",
+        "league/standings::a_win_is_three_points_and_a_loss_none",
+        "league/standings::a_draw_is_one_point_each",
+        "league/standings::points_are_those_of_the_league_file",
+    ),
+    needs(
+        "P 4 Ranking",
+        "Points, then the tiebreakers in order, then the player's id.",
+        "league/standings::tiebreakers_are_used_in_the_order_of_the_league_file",
+        "league/standings::the_last_word_has_the_player_id_by_number",
+    ),
+    needs(
+        "P 4",
+        "A report sent twice is acknowledged and changes nothing; a different one is E002 and logged.",
+        "league/handlers::a_report_that_comes_twice_is_acknowledged_and_changes_nothing",
+        "league/handlers::a_different_result_for_a_finished_match_is_refused_with_e002_and_logged",
+    ),
+    needs(
+        "P 5",
+        "Results are taken only from the referee the match was given to.",
+        "league/handlers::a_report_of_another_referee_changes_nothing",
+    ),
+    needs(
+        "000 Query types",
+        "All four queries are answered; GET_STANDINGS has the standings at the top.",
+        "protocol/sent::all_four_queries_are_answered_and_standings_stand_at_the_top",
+        "league/queries::standings_stand_at_the_top_just_as_in_the_update",
+    ),
+    needs(
+        "002 2.8",
+        "Agents go through INIT, REGISTERED, ACTIVE, SUSPENDED and SHUTDOWN.",
+        "league/agents::an_agent_goes_only_where_its_life_leads",
+        "players/player::the_state_of_the_player_follows_its_life",
+        "referee/tools::the_state_of_the_referee_follows_its_life",
+    ),
+    needs(
+        "P 4 Circuit breaker",
+        "Five failures in a row suspend an agent, its matches are lost at once, a probe brings it back.",
+        "arena/faulty_players::the_hung_player_is_suspended_after_five_failures_in_a_row",
+        "arena/faulty_players::a_suspended_player_costs_no_calls_before_game_over",
+        "league/prober::an_agent_that_answers_the_probe_is_active_again",
+    ),
+    # A match
+    needs(
+        "000 Match States",
+        "WAITING_FOR_PLAYERS, COLLECTING_CHOICES, DRAWING_NUMBER, FINISHED.",
+        "referee/match::a_match_goes_through_the_states_of_the_seeds_in_order",
+    ),
+    needs(
+        "000 Rules 3", "Choices are made at the same time and hidden.", "referee/match::both_are_asked_at_the_same_time"
+    ),
+    needs(
+        "000 Rules 3",
+        "Nobody can read a choice from the referee while the match runs.",
+        "referee/tools::while_a_match_runs_its_state_shows_no_choice_to_anybody",
+    ),
+    needs(
+        "000 Rules 4",
+        "The number is drawn uniformly from 1 to 10.",
+        "games/even_odd::the_shipped_registry_draws_one_to_ten_all_alike",
+        "referee/draw::draws_are_uniform_over_the_matches_of_a_league",
+    ),
+    needs(
+        "000 Rules 5-7",
+        "Who was right wins; both right or both wrong is a draw.",
+        "games/even_odd::the_one_who_was_right_wins_and_equal_choices_draw",
+    ),
+    needs(
+        "000 CRITICAL",
+        "parity_choice is exactly even or odd; anything else is E004.",
+        "protocol/messages::a_choice_is_even_or_odd_to_the_letter",
+        "referee/calls::a_bad_choice_is_told_with_its_code_and_asked_again_at_once_three_times_in_all",
+    ),
+    needs(
+        "002 2.7",
+        "Each kind of message has its limit, and the limit really cuts the call.",
+        "referee/registration::over_http_a_deadline_really_cuts_the_call_of_a_hung_player",
+        "referee/calls::a_silent_player_is_cut_off_at_the_limit_and_given_growing_time",
+    ),
+    needs(
+        "002 2.9.4",
+        "Three attempts in all for E001 and E009, with growing waits and jitter, then technical loss.",
+        "referee/calls::a_dead_player_is_tried_again_after_growing_waits_with_e009",
+        "referee/calls::the_waits_differ_by_a_jitter_of_up_to_a_tenth",
+        "referee/match::who_fails_loses_technically_and_the_other_wins",
+    ),
+    needs(
+        "P 4 GAME_ERROR",
+        "After each failure a GAME_ERROR with every field.",
+        "referee/calls::a_game_error_has_every_field_of_the_protocol",
+        "arena/faulty_players::every_failure_is_told_with_a_game_error",
+    ),
+    needs(
+        "P 4",
+        "A declined or unanswered invitation loses technically.",
+        "referee/match::who_fails_loses_technically_and_the_other_wins",
+    ),
+    needs(
+        "P 4",
+        "Where both fail nobody wins and nobody scores.",
+        "referee/match::where_both_fail_nobody_wins_and_nobody_scores",
+    ),
+    needs(
+        "P 4",
+        "After a technical loss nothing was drawn, and GAME_OVER goes to both all the same.",
+        "protocol/sent::after_a_technical_loss_the_other_player_has_won_and_nothing_was_drawn",
+        "arena/faulty_players::both_players_hear_the_end_of_every_match",
+    ),
+    needs(
+        "003 8.7.6",
+        "The referee reports the result, again until it is acknowledged.",
+        "referee/report::a_report_is_sent_again_until_it_is_acknowledged",
+    ),
+    needs(
+        "P 5 Fair draw",
+        "The draw follows from a seed whose hash was shown before the first question.",
+        "referee/match::the_draw_follows_from_a_seed_that_was_committed_before_the_first_question",
+        "referee/draw::anybody_can_work_out_the_draw_from_the_revealed_seed",
+    ),
+    needs(
+        "P 5",
+        "A referee's league token is shown to nobody but the manager.",
+        "protocol/sent::a_referee_shows_its_league_token_to_nobody_but_the_manager",
+    ),
+    needs(
+        "002 2.1.1",
+        "A new game changes nothing else.",
+        "games/new_game::a_league_of_a_game_by_turns_is_played_to_its_end",
+        "games/game_contract::every_registered_game_keeps_the_contract",
+    ),
+    # Players
+    needs(
+        "001 Agent Components",
+        "Sensors, decision and actuators are apart.",
+        "players/player::sensors_decision_and_actuators_know_nothing_of_each_other",
+    ),
+    needs(
+        "001 State management",
+        "History and opponent model are kept, saved and loaded.",
+        "players/history::a_finished_match_is_in_the_history_with_statistics_and_opponent_model",
+        "players/history::the_history_is_loaded_after_a_restart_and_goes_on",
+    ),
+    needs(
+        "001 Must Support",
+        "A player serves several matches at once.",
+        "players/decision::a_strategy_that_blocks_in_one_match_holds_up_no_other",
+        "players/player::two_matches_with_the_same_player_at_once_are_kept_apart",
+    ),
+    needs(
+        "003 8.11.2",
+        "get_player_state gives history and statistics.",
+        "players/history::a_finished_match_is_in_the_history_with_statistics_and_opponent_model",
+    ),
+    needs(
+        "001 Strategies", "The built-in strategies.", "players/strategies::all_strategies_of_the_issue_are_installed"
+    ),
+    needs(
+        "000 Sample player",
+        "A player written from the seeds alone plays without a technical loss.",
+        "arena/foreign_players::the_sample_player_of_the_seeds_plays_without_a_technical_loss",
+    ),
+    # Files
+    needs(
+        "000 Project Structure", "Files lie at the seeds' paths.", "storage/paths::files_lie_where_seed_000_has_them"
+    ),
+    needs(
+        "000 standings.json",
+        "standings.json has the seed's fields and types.",
+        "league/records::standings_json_has_exactly_the_fields_and_types_of_the_seed",
+    ),
+    needs(
+        "000 data/matches",
+        "Every match has a file with lifecycle, transcript and result.",
+        "cli/run::every_match_has_a_file_with_lifecycle_transcript_and_result",
+        "referee/match_file::the_transcript_holds_every_message_in_order_with_latency_and_attempt",
+    ),
+    needs(
+        "000 logs",
+        "League, agents and system have their logs in JSON lines.",
+        "cli/run::league_agents_and_system_have_their_logs",
+        "transport/log::the_log_of_a_league_and_that_of_an_agent_lie_where_the_seeds_say",
+    ),
+    needs(
+        "000 league_sdk",
+        "The toolkit is importable under the seed's names.",
+        "cli/setup::the_sdk_of_the_seeds_is_importable_under_its_names",
+    ),
+    needs(
+        "CLI",
+        "Files are written whole or not at all.",
+        "storage/files::whoever_reads_while_it_is_written_sees_a_whole_file",
+        "storage/files::a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else",
+    ),
+    needs(
+        "000 Configuration Files",
+        "The seeds' files are read without loss, and shipped with their values.",
+        "config/loader::a_file_of_the_seeds_is_read_without_loss",
+        "config/home::the_shipped_values_are_those_of_the_seeds",
+    ),
+    needs(
+        "CLI",
+        "A wrong or missing value is named with its file and the path in it, exit code 2.",
+        "config/loader::a_wrong_value_is_named_with_file_and_path",
+        "cli/run::a_wrong_file_ends_with_its_name_and_exit_code_2",
+    ),
+    # The command
+    needs(
+        "003 8.2",
+        "One command plays a whole league with a process for each agent, and ends everything it started.",
+        "cli/run::each_agent_has_a_process_and_all_have_ended",
+        "cli/run::the_champion_leads_a_table_that_adds_up",
+    ),
+    needs("CLI", "--json prints one JSON object and nothing else.", "cli/run::stdout_is_exactly_one_json_object"),
+    needs(
+        "P 4 Draw",
+        "A seed makes a league repeatable.",
+        "cli/run::a_seed_makes_a_league_repeatable",
+        "arena/in_process::a_seed_gives_the_same_table_whatever_carries_the_messages",
+    ),
+    needs(
+        "CLI",
+        "It is shown live.",
+        "cli/run::a_terminal_shows_the_progress_bar_and_the_table_live",
+    ),
+    needs("CLI", "Ctrl-C ends all processes.", "cli/run::an_interrupted_league_ends_all_its_processes"),
+    needs("CLI", "A port in use: a sentence, exit code 2.", "cli/run::a_port_in_use_is_named_and_nothing_is_started"),
+    needs(
+        "CLI",
+        "Any setting can be overridden for one run.",
+        "config/overrides::system_and_league_can_be_set",
+        "config/overrides::an_unknown_path_is_named",
+    ),
+    needs(
+        "CLI",
+        "Where no SHARED folder is found, one is made.",
+        "cli/run::where_no_home_is_found_one_is_made_and_that_is_said",
+    ),
+    needs(
+        "CLI",
+        "A referee or player started before the manager waits for it.",
+        "cli/agents::agents_that_start_before_the_manager_wait_for_it_and_all_end_when_done",
+        "transport/session::a_manager_that_is_not_there_is_waited_for_with_back_off",
+    ),
+    needs(
+        "CLI",
+        "The league starts with the configured agents, on numbers, or on `league start`; afterwards queries are answered.",
+        "cli/agents::without_options_the_league_starts_with_the_active_agents_and_then_answers_queries",
+        "cli/agents::league_start_starts_whoever_is_there",
+        "league/app::the_admin_token_lies_in_a_file_that_only_its_owner_can_read",
+    ),
+    needs(
+        "000 Terminal Commands", "The seeds' commands.", "cli/scripts::the_terminal_commands_of_the_seeds_play_a_league"
+    ),
+    needs(
+        "CLI",
+        "A player of one's own in at most ten lines.",
+        "arena/solo::the_example_has_at_most_ten_lines",
+        "arena/solo::the_example_plays_a_real_league",
+        "docs::the_player_in_the_readme_is_the_example",
+    ),
+)

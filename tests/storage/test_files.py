@@ -1,0 +1,210 @@
+"""Files that are whole or not there."""
+
+import asyncio
+import json
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agent_league.log import JsonLogger
+from agent_league.storage.files import WRITE_INTERVAL_SECONDS, Projection, read_object, write_json, write_whole
+
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+BOUND = 30
+
+
+@contextmanager
+def at_most(size: int) -> Iterator[None]:
+    """Files of this process can't grow beyond so many bytes: a real write that fails half-way."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_file_is_written_with_the_folders_it_needs(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "c.txt"
+    write_whole(path, b"content")
+    assert path.read_bytes() == b"content"
+    assert [child.name for child in path.parent.iterdir()] == ["c.txt"]
+
+
+def test_a_shorter_content_replaces_a_longer_one_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_whole(path, b"long content")
+    write_whole(path, b"short")
+    assert path.read_bytes() == b"short"
+
+
+@posix_only
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_a_file_has_the_mode_that_was_asked_for(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "file"
+    mask = os.umask(0)
+    try:
+        write_whole(path, b"", mode=mode)
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@posix_only
+def test_a_private_file_stays_private_when_it_replaces_a_public_one(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_whole(path, b"public", mode=0o644)
+    write_whole(path, b"private", mode=0o600)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@posix_only
+def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "standings.json"
+    write_json(path, {"version": 1})
+    with at_most(1000), pytest.raises(OSError, match="large"):
+        write_json(path, {"version": 2, "rows": list(range(10_000))})
+    assert read_object(path) == {"version": 1}
+    assert [child.name for child in tmp_path.iterdir()] == ["standings.json"]
+
+
+def test_a_write_that_cannot_be_put_in_place_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "taken"
+    path.mkdir()
+    with pytest.raises(OSError, match="taken"):
+        write_whole(path, b"content")
+    assert [child.name for child in tmp_path.iterdir()] == ["taken"]
+
+
+def test_whoever_reads_while_it_is_written_sees_a_whole_file(tmp_path: Path) -> None:
+    """A reader in a loop beside a writer in a loop: every content it sees is one that was written."""
+    path = tmp_path / "rounds.json"
+    contents = [{"number": number, "filler": [number] * 5_000} for number in range(50)]
+    write_json(path, contents[0])
+    enough = threading.Event()
+
+    def write_on() -> None:
+        while not enough.is_set():
+            for content in contents:
+                write_json(path, content)
+
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    try:
+        seen: set[int] = set()
+        while len(seen) < 25 and writer.is_alive():
+            content = json.loads(path.read_bytes())
+            assert content == contents[content["number"]]
+            seen.add(content["number"])
+    finally:
+        enough.set()
+        writer.join()
+    assert len(seen) == 25
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"7", b"null", b'"text"', b"\xff\xfe", b'{"a": NaN}'])
+def test_what_holds_no_object_is_read_as_none(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "file.json"
+    path.write_bytes(content)
+    assert read_object(path) is None
+
+
+def test_what_is_not_there_is_read_as_none(tmp_path: Path) -> None:
+    assert read_object(tmp_path / "nowhere.json") is None
+    assert read_object(tmp_path) is None
+
+
+def test_json_is_written_to_be_read_by_people(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    write_json(path, {"name": "Zoë", 7: [1, None, True]})
+    assert path.read_text(encoding="utf-8") == ('{\n  "name": "Zoë",\n  "7": [\n    1,\n    null,\n    true\n  ]\n}\n')
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[JsonLogger]:
+    made = JsonLogger("test", log_root=tmp_path / "logs")
+    yield made
+    made.close()
+
+
+class Saves:
+    """Counts saves, with the loop's time of each."""
+
+    def __init__(self, then: Callable[[], None] = lambda: None) -> None:
+        self.times: list[float] = []
+        self.happened = asyncio.Event()
+        self._then = then
+
+    def __call__(self) -> None:
+        self.times.append(asyncio.get_running_loop().time())
+        self.happened.set()
+        self._then()
+
+
+async def test_many_changes_are_written_once(log: JsonLogger) -> None:
+    saves = Saves()
+    projection = Projection(saves, log)
+    for _ in range(1000):
+        projection.changed()
+    assert saves.times == []
+    projection.flush()
+    assert len(saves.times) == 1
+
+
+async def test_a_change_is_written_by_itself_after_a_while(log: JsonLogger) -> None:
+    saves = Saves()
+    Projection(saves, log).changed()
+    assert saves.times == []
+    async with asyncio.timeout(BOUND):
+        await saves.happened.wait()
+    assert len(saves.times) == 1
+
+
+async def test_writes_are_never_closer_than_the_interval(log: JsonLogger) -> None:
+    saves = Saves()
+    projection = Projection(saves, log)
+    async with asyncio.timeout(BOUND):
+        while len(saves.times) < 3:
+            projection.changed()
+            await asyncio.sleep(0.001)
+    gaps = [later - earlier for earlier, later in zip(saves.times, saves.times[1:], strict=False)]
+    assert min(gaps) >= WRITE_INTERVAL_SECONDS * 0.99
+    assert 0.1 <= WRITE_INTERVAL_SECONDS <= 1
+    projection.flush()
+
+
+async def test_a_flush_writes_what_changed_and_only_that(log: JsonLogger) -> None:
+    saves = Saves()
+    projection = Projection(saves, log)
+    projection.flush()
+    assert saves.times == []
+    projection.changed()
+    projection.flush()
+    projection.flush()
+    assert len(saves.times) == 1
+
+
+async def test_a_failing_write_is_logged_and_the_next_change_is_written(log: JsonLogger) -> None:
+    failures = [OSError("no space left")]
+
+    def fail_once() -> None:
+        if failures:
+            raise failures.pop()
+
+    saves = Saves(fail_once)
+    projection = Projection(saves, log)
+    projection.changed()
+    projection.flush()
+    assert "no space left" in log.log_file.read_text()
+    projection.changed()
+    projection.flush()
+    assert len(saves.times) == 2
+    assert log.log_file.read_text().count("write_failed") == 1

@@ -1,0 +1,121 @@
+"""The repositories of seed 000, also under the seed's own names."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.storage import (
+    MatchRepository,
+    PlayerHistoryRepository,
+    RoundsRepository,
+    StandingsRepository,
+)
+
+ROOT = Path(__file__).parent.parent.parent
+GOLDEN = ROOT / "tests" / "golden" / "files" / "standings.json"
+LEAGUE = "league_2025_even_odd"
+NOW = "2025-01-15T12:00:00Z"
+
+
+def test_the_seeds_standings_file_is_read_and_written_back_the_same_but_for_its_version(tmp_path: Path) -> None:
+    repository = StandingsRepository(LEAGUE, tmp_path)
+    golden = json.loads(GOLDEN.read_text())
+    repository.path.parent.mkdir(parents=True)
+    repository.path.write_text(GOLDEN.read_text())
+    assert repository.load() == golden
+    repository.save(golden["standings"], golden["rounds_completed"], golden["last_updated"])
+    assert json.loads(repository.path.read_text()) == {**golden, "version": golden["version"] + 1}
+
+
+def test_what_was_never_saved_is_loaded_empty(tmp_path: Path) -> None:
+    assert StandingsRepository(LEAGUE, tmp_path).load() == {
+        "schema_version": "1.0.0",
+        "league_id": LEAGUE,
+        "version": 0,
+        "rounds_completed": 0,
+        "standings": [],
+    }
+    assert RoundsRepository(LEAGUE, tmp_path).load()["rounds"] == []
+    assert MatchRepository(LEAGUE, tmp_path).load("R1M1") is None
+    assert MatchRepository(LEAGUE, tmp_path).list() == []
+    assert PlayerHistoryRepository("P01", tmp_path).load()["matches"] == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rounds_are_saved_and_loaded(tmp_path: Path) -> None:
+    repository = RoundsRepository(LEAGUE, tmp_path)
+    repository.save([{"round_id": 1, "matches": []}], NOW)
+    assert repository.load() == {
+        "schema_version": "1.0.0",
+        "league_id": LEAGUE,
+        "last_updated": NOW,
+        "rounds": [{"round_id": 1, "matches": []}],
+    }
+
+
+def test_matches_are_saved_listed_and_loaded(tmp_path: Path) -> None:
+    repository = MatchRepository(LEAGUE, tmp_path)
+    for match_id in ("R1M2", "R1M1"):
+        repository.save(match_id, {"result": None})
+    (tmp_path / "data" / "matches" / LEAGUE / ".R1M3.json.7.tmp").write_text("half")
+    assert repository.list() == ["R1M1", "R1M2"]
+    assert repository.load("R1M2") == {
+        "schema_version": "1.0.0",
+        "league_id": LEAGUE,
+        "match_id": "R1M2",
+        "result": None,
+    }
+
+
+def test_histories_are_saved_and_loaded(tmp_path: Path) -> None:
+    repository = PlayerHistoryRepository("P01", str(tmp_path))
+    repository.save({"stats": {"wins": 1}, "matches": [1], "opponents": {}})
+    assert repository.path == tmp_path / "data" / "players" / "P01" / "history.json"
+    assert repository.load() == {
+        "schema_version": "1.0.0",
+        "player_id": "P01",
+        "stats": {"wins": 1},
+        "matches": [1],
+        "opponents": {},
+    }
+
+
+@pytest.mark.parametrize("kind", [StandingsRepository, RoundsRepository, PlayerHistoryRepository])
+def test_an_unsafe_id_is_refused(tmp_path: Path, kind: Any) -> None:
+    with pytest.raises(ValueError, match="can't name a file"):
+        kind("../evil", tmp_path)
+
+
+def test_an_unsafe_match_id_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="can't name a file"):
+        MatchRepository(LEAGUE, tmp_path).save("../R1M1", {})
+    assert list(tmp_path.rglob("*")) == []
+
+
+USE = """
+import sys
+sys.path.insert(0, {shared!r})
+from league_sdk import ConfigLoader, JsonLogger, MatchRepository, PlayerHistoryRepository
+from league_sdk import RoundsRepository, StandingsRepository
+from league_sdk.config_loader import ConfigLoader as Loader
+from league_sdk.config_models import LeagueConfig, SystemConfig
+from league_sdk.logger import JsonLogger as Logger
+from league_sdk.repositories import StandingsRepository as Standings
+assert (Loader, Logger, Standings) == (ConfigLoader, JsonLogger, StandingsRepository)
+assert isinstance(ConfigLoader({shared!r}).load_system(), SystemConfig)
+assert isinstance(ConfigLoader({shared!r}).load_league(), LeagueConfig)
+StandingsRepository("my_league", {home!r}).save([], 0, "2025-01-15T12:00:00Z")
+"""
+
+
+def test_the_seeds_toolkit_is_importable_under_its_own_names(tmp_path: Path) -> None:
+    """As the seed has it: SHARED on the path, `from league_sdk import ...`."""
+    code = USE.format(shared=str(ROOT / "SHARED"), home=str(tmp_path))
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "data" / "leagues" / "my_league" / "standings.json").is_file()

@@ -1,0 +1,127 @@
+"""The documentation is true: its examples are the real files, its tables name everything, its commands run."""
+
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_league.cli.app import app
+from agent_league.config.models import LeagueConfig, Settings, SystemConfig
+from agent_league.errors import ErrorCode
+from agent_league.players.strategies import strategy_names
+from agent_league.protocol.methods import METHODS
+from agent_league.protocol.v2 import MESSAGES
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+NOT_SHOWN = {"schema_version", "system_id", "protocol_version", "league_id", "display_name", "status", "created_at"}
+"""Settings that name a file or describe it, and change nothing."""
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+
+
+def paths(model: type[Settings], prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, Settings):
+            found += paths(inner, f"{prefix}{name}.")
+        elif name not in NOT_SHOWN:
+            found.append(prefix + name)
+    return found
+
+
+def test_the_player_in_the_readme_is_the_example() -> None:
+    example = (ROOT / "examples" / "my_player.py").read_text(encoding="utf-8")
+    assert blocks(README, "python") == [example]
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_the_reference_names_every_error_code(code: ErrorCode) -> None:
+    assert f"| {code.value} | {code.name} |" in REFERENCE
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
+def test_the_reference_names_every_method_with_its_request(method: object) -> None:
+    name, request = method.name, method.request  # type: ignore[attr-defined]
+    rows = [line for line in REFERENCE.splitlines() if f"`{name}`" in line and line.startswith("|")]
+    assert rows
+    assert request is None or request.TYPE in rows[0]
+
+
+@pytest.mark.parametrize("path", [*paths(SystemConfig), *paths(LeagueConfig)])
+def test_the_reference_names_every_setting(path: str) -> None:
+    assert f"`{path}`" in REFERENCE
+
+
+def test_the_reference_names_every_command_and_no_other() -> None:
+    commands = {command.name for command in app.registered_commands}
+    assert set(re.findall(r"^\| `league (\w+)` \|", REFERENCE, re.MULTILINE)) == commands
+
+
+def test_the_reference_names_every_strategy() -> None:
+    assert all(f"`{name}`" in REFERENCE for name in strategy_names())
+
+
+def test_there_is_a_schema_for_every_message() -> None:
+    assert {path.stem for path in (ROOT / "docs" / "schemas").glob("*.json")} == set(MESSAGES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert missing == []
+
+
+def test_the_readme_s_leagues_run_as_they_stand(tmp_path: Path) -> None:
+    if busy := [port for port in (8000, 8001, 8101) if _is_taken(port)]:
+        pytest.skip(f"the README's ports are in use here: {busy}")
+    commands = [
+        line for block in blocks(README, "bash") for line in block.splitlines() if line.startswith("./league run")
+    ]
+    assert len(commands) == 2
+    for command in commands:
+        arguments = shlex.split(command)[1:]
+        done = subprocess.run(
+            [sys.executable, "-m", "agent_league", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "Champion: " in done.stdout or '"champion"' in done.stdout
+
+
+@pytest.mark.parametrize(
+    "line", [line for block in blocks(README, "bash") for line in block.splitlines() if line.startswith("./league")]
+)
+def test_every_option_in_the_readme_exists(line: str) -> None:
+    _, command, *arguments = shlex.split(line)
+    if command == "test":
+        return
+    done = subprocess.run(
+        [sys.executable, "-m", "agent_league", command, "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env={"COLUMNS": "200", "PATH": ""},
+    )
+    assert all(argument in done.stdout for argument in arguments if argument.startswith("--"))
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0

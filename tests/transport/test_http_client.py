@@ -1,0 +1,324 @@
+"""The HTTP carrier against servers that behave in every way but the right one."""
+
+import asyncio
+import gzip
+import socket
+import struct
+from collections.abc import AsyncIterator
+
+import pytest
+
+from agent_league.errors import BadAnswer, PeerTimeout, PeerUnreachable
+from agent_league.transport.http_client import HttpCarrier
+from agent_league.transport.jsonrpc import MAX_BODY
+from tests.conftest import free_port
+from tests.transport.wire import LIMIT, Peer, chunked, raw_server, read_request, response
+
+OK = b'{"jsonrpc": "2.0", "result": {"status": "ok"}, "id": 1}'
+
+
+@pytest.fixture
+async def carrier() -> AsyncIterator[HttpCarrier]:
+    carrier = HttpCarrier()
+    yield carrier
+    await carrier.close()
+
+
+def answering(*answers: bytes) -> Peer:
+    """A server that answers the requests of a connection with these bytes, one after the other, and then closes it."""
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for answer in answers:
+            await read_request(reader)
+            writer.write(answer)
+            await writer.drain()
+
+    return peer
+
+
+class Counting:
+    """Keeps the requests of each connection and leaves the answering to a script."""
+
+    def __init__(self, *scripts: Peer) -> None:
+        self._scripts = list(scripts)
+        self.connections = 0
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        script = self._scripts[min(self.connections, len(self._scripts) - 1)]
+        self.connections += 1
+        await script(reader, writer)
+
+
+async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await read_request(reader)
+    await asyncio.Event().wait()
+
+
+async def close_at_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await read_request(reader)
+
+
+async def test_status_and_body_come_back(carrier: HttpCarrier) -> None:
+    async with raw_server(answering(response(OK))) as endpoint:
+        assert await carrier.exchange(endpoint, b"{}", LIMIT) == (200, OK)
+
+
+async def test_a_request_is_a_post_of_json_without_idle_headers(carrier: HttpCarrier) -> None:
+    seen: list[bytes] = []
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(await read_request(reader))
+        writer.write(response(OK))
+
+    async with raw_server(peer) as endpoint:
+        await carrier.exchange(endpoint, b'{"a": 1}', LIMIT)
+    head, _, body = seen[0].partition(b"\r\n\r\n")
+    lines = head.decode().lower().split("\r\n")
+    assert lines[0] == "post /mcp http/1.1"
+    assert "content-type: application/json" in lines
+    assert not any(line.startswith(("user-agent", "accept-encoding", "cookie")) for line in lines)
+    assert body == b'{"a": 1}'
+
+
+@pytest.mark.parametrize("status", ["404 Not Found", "500 Oops", "202 Accepted", "422 What"])
+async def test_another_status_comes_back_with_its_body(carrier: HttpCarrier, status: str) -> None:
+    async with raw_server(answering(response(b"text", status=status))) as endpoint:
+        assert await carrier.exchange(endpoint, b"{}", LIMIT) == (int(status[:3]), b"text")
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See", "307 Temporary", "308 Permanent"])
+async def test_a_redirect_is_not_followed(carrier: HttpCarrier, status: str) -> None:
+    elsewhere = Counting(answering(response(OK)))
+    async with raw_server(elsewhere) as trap:
+        redirect = response(b"", f"Location: {trap}", status=status)
+        async with raw_server(answering(redirect)) as endpoint:
+            assert await carrier.exchange(endpoint, b"{}", LIMIT) == (int(status[:3]), b"")
+    assert elsewhere.connections == 0
+
+
+async def test_a_cookie_is_not_sent_back(carrier: HttpCarrier) -> None:
+    seen: list[bytes] = []
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            seen.append(await read_request(reader))
+            writer.write(response(OK, "Set-Cookie: a=b"))
+
+    async with raw_server(peer) as endpoint:
+        await carrier.exchange(endpoint, b"{}", LIMIT)
+        await carrier.exchange(endpoint, b"{}", LIMIT)
+    assert len(seen) == 2
+    assert b"a=b" not in seen[1]
+
+
+async def test_a_hung_server_is_cut_off_at_the_limit(carrier: HttpCarrier) -> None:
+    async with raw_server(hang) as endpoint, asyncio.timeout(LIMIT):
+        with pytest.raises(PeerTimeout, match=r"within 0\.2 s"):
+            await carrier.exchange(endpoint, b"{}", 0.2)
+
+
+async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """An answer that never ends, a byte at a time."""
+    await read_request(reader)
+    writer.write(response(b"", "Transfer-Encoding: chunked"))
+    while True:
+        writer.write(b"1\r\nx\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+async def half_a_head(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await read_request(reader)
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-")
+    await asyncio.Event().wait()
+
+
+async def half_a_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await read_request(reader)
+    writer.write(response(b"half", "Content-Length: 100"))
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("peer", [drip, half_a_head, half_a_body])
+async def test_a_server_that_goes_on_for_ever_is_cut_off_too(carrier: HttpCarrier, peer: Peer) -> None:
+    async with raw_server(peer) as endpoint, asyncio.timeout(LIMIT):
+        with pytest.raises(PeerTimeout):
+            await carrier.exchange(endpoint, b"{}", 0.2)
+
+
+async def test_the_limit_holds_for_both_tries_together(carrier: HttpCarrier) -> None:
+    """A kept connection that breaks off late doesn't start the time anew: then the second would break off in time."""
+
+    async def break_off_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        await asyncio.sleep(0.3)
+
+    async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await answering(response(OK))(reader, writer)
+        await break_off_late(reader, writer)
+
+    server = Counting(answer_once, break_off_late)
+    async with raw_server(server) as endpoint, asyncio.timeout(LIMIT):
+        await carrier.exchange(endpoint, b"{}", LIMIT)
+        with pytest.raises(PeerTimeout):
+            await carrier.exchange(endpoint, b"{}", 0.5)
+
+
+async def test_nobody_at_the_port_is_unreachable(carrier: HttpCarrier) -> None:
+    with pytest.raises(PeerUnreachable, match="can't reach"):
+        await carrier.exchange(f"http://127.0.0.1:{free_port()}/mcp", b"{}", LIMIT)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "",
+        "nonsense",
+        "http://",
+        "ftp://localhost/mcp",
+        "http://localhost:99999/mcp",
+        "http://[::1",
+        "http://a b/",
+        "/mcp",
+    ],
+)
+async def test_an_address_that_is_none_is_unreachable(carrier: HttpCarrier, endpoint: str) -> None:
+    with pytest.raises(PeerUnreachable):
+        await carrier.exchange(endpoint, b"{}", LIMIT)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"hello\r\n\r\n",
+        b"HTTP/1.1 abc OK\r\n\r\n",
+        b"\x00\xff" * 50 + b"\r\n\r\n",
+        response(b"short", "Content-Length: 100"),
+        response(b"5\r\nab", "Transfer-Encoding: chunked"),
+        response(b"zz\r\nab\r\n", "Transfer-Encoding: chunked"),
+        response(b"x", "Content-Length: -1"),
+    ],
+)
+async def test_an_answer_that_is_not_http_or_breaks_off_is_unreachable(carrier: HttpCarrier, answer: bytes) -> None:
+    async with raw_server(answering(answer)) as endpoint:
+        with pytest.raises(PeerUnreachable):
+            await carrier.exchange(endpoint, b"{}", LIMIT)
+
+
+async def test_an_answer_of_exactly_one_mebibyte_is_read(carrier: HttpCarrier) -> None:
+    body = b"x" * MAX_BODY
+    for answer in (response(body), response(chunked(body), "Transfer-Encoding: chunked")):
+        async with raw_server(answering(answer)) as endpoint:
+            assert await carrier.exchange(endpoint, b"{}", LIMIT) == (200, body)
+
+
+@pytest.mark.parametrize(
+    "headers", [(), ("Transfer-Encoding: chunked",), ("Connection: close", "Content-Length: ignored")]
+)
+async def test_a_larger_answer_is_a_bad_answer_however_it_comes(carrier: HttpCarrier, headers: tuple[str, ...]) -> None:
+    body = b"x" * (MAX_BODY + 1)
+    if "Content-Length: ignored" in headers:
+        answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body
+    else:
+        answer = response(chunked(body) if headers else body, *headers)
+    async with raw_server(answering(answer)) as endpoint:
+        with pytest.raises(BadAnswer, match="more than 1048576 bytes"):
+            await carrier.exchange(endpoint, b"{}", LIMIT)
+
+
+async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Sends without end, as fast as it is taken."""
+    await read_request(reader)
+    writer.write(response(b"", "Transfer-Encoding: chunked"))
+    while True:
+        writer.write(b"%x\r\n%s\r\n" % (65536, b"x" * 65536))
+        await writer.drain()
+
+
+async def test_an_answer_without_end_is_left_at_the_limit(carrier: HttpCarrier) -> None:
+    async with raw_server(flood) as endpoint:
+        with pytest.raises(BadAnswer):
+            await carrier.exchange(endpoint, b"{}", LIMIT)
+
+
+async def test_a_body_longer_than_it_says_is_cut_and_poisons_no_later_call(carrier: HttpCarrier) -> None:
+    """What a server sends in advance is not taken for the answer to the next call."""
+    forged = response(b'{"forged": true}')
+    server = Counting(answering(response(OK) + forged, response(OK)), answering(response(OK)))
+    async with raw_server(server) as endpoint:
+        assert await carrier.exchange(endpoint, b"{}", LIMIT) == (200, OK)
+        assert await carrier.exchange(endpoint, b"{}", LIMIT) == (200, OK)
+
+
+async def test_a_packed_answer_is_not_unpacked(carrier: HttpCarrier) -> None:
+    """A mebibyte of zeros packs into a kilobyte; so does a hundred of them."""
+    packed = gzip.compress(b"0" * (20 * MAX_BODY))
+    async with raw_server(answering(response(packed, "Content-Encoding: gzip"))) as endpoint:
+        assert await carrier.exchange(endpoint, b"{}", LIMIT) == (200, packed)
+
+
+async def test_a_connection_is_kept_for_the_next_call(carrier: HttpCarrier) -> None:
+    server = Counting(answering(*[response(OK)] * 5))
+    async with raw_server(server) as endpoint:
+        for _ in range(5):
+            await carrier.exchange(endpoint, b"{}", LIMIT)
+    assert server.connections == 1
+
+
+async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Breaks the connection off the hard way."""
+    await answering(response(OK))(reader, writer)
+    await read_request(reader)
+    sock: socket.socket = writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+async def close_when_asked_again(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await answering(response(OK))(reader, writer)
+    await read_request(reader)
+
+
+@pytest.mark.parametrize("idle", [close_when_asked_again, reset])
+async def test_a_server_that_closes_a_kept_connection_is_asked_again_on_a_fresh_one(
+    carrier: HttpCarrier, idle: Peer
+) -> None:
+    server = Counting(idle, answering(response(OK)))
+    async with raw_server(server) as endpoint:
+        for _ in range(2):
+            assert await carrier.exchange(endpoint, b"{}", LIMIT) == (200, OK)
+    assert server.connections == 2
+
+
+async def test_a_server_that_dies_on_a_fresh_connection_is_asked_once(carrier: HttpCarrier) -> None:
+    server = Counting(close_at_once)
+    async with raw_server(server) as endpoint:
+        with pytest.raises(PeerUnreachable):
+            await carrier.exchange(endpoint, b"{}", LIMIT)
+    assert server.connections == 1
+
+
+async def test_a_server_that_dies_after_it_had_answered_is_asked_once_more_and_then_believed(
+    carrier: HttpCarrier,
+) -> None:
+    server = Counting(close_when_asked_again, close_at_once)
+    async with raw_server(server) as endpoint:
+        await carrier.exchange(endpoint, b"{}", LIMIT)
+        for _ in range(2):
+            with pytest.raises(PeerUnreachable):
+                await carrier.exchange(endpoint, b"{}", LIMIT)
+    assert server.connections == 3
+
+
+async def test_many_calls_run_at_once(carrier: HttpCarrier) -> None:
+    together = asyncio.Barrier(50)
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        await together.wait()
+        writer.write(response(OK))
+
+    async with raw_server(peer) as endpoint:
+        answers = await asyncio.gather(*(carrier.exchange(endpoint, b"{}", LIMIT) for _ in range(50)))
+    assert answers == [(200, OK)] * 50

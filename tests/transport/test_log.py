@@ -1,0 +1,165 @@
+"""The log: JSON lines at the seeds' paths, and never a token."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.clock import parse_utc
+from agent_league.log import JsonLogger, redacted
+
+
+def lines(log: JsonLogger) -> list[dict[str, Any]]:
+    log.close()
+    with log.log_file.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def test_a_line_has_time_component_event_level_and_details(tmp_path: Path) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    log.info("invited", match_id="R1M1", round_id=1)
+    (line,) = lines(log)
+    assert parse_utc(line.pop("timestamp"))
+    assert line == {
+        "component": "P01",
+        "event_type": "invited",
+        "level": "INFO",
+        "match_id": "R1M1",
+        "round_id": 1,
+    }
+
+
+def test_the_log_of_a_league_and_that_of_an_agent_lie_where_the_seeds_say(tmp_path: Path) -> None:
+    league = JsonLogger("league", "league_2025_even_odd", tmp_path)
+    agent = JsonLogger("REF01", log_root=tmp_path)
+    system = JsonLogger("orchestrator", log_root=tmp_path, folder="system")
+    assert league.log_file == tmp_path / "league" / "league_2025_even_odd" / "league.log.jsonl"
+    assert agent.log_file == tmp_path / "agents" / "REF01.log.jsonl"
+    assert system.log_file == tmp_path / "system" / "orchestrator.log.jsonl"
+
+
+def test_nothing_is_made_before_the_first_line(tmp_path: Path) -> None:
+    JsonLogger("P01", log_root=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_line_is_on_disk_at_once(tmp_path: Path) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    for count in (1, 2, 3):
+        log.info("event")
+        assert len(log.log_file.read_text("utf-8").splitlines()) == count
+    log.close()
+
+
+def test_a_log_is_continued_and_not_begun_anew(tmp_path: Path) -> None:
+    for _ in range(2):
+        log = JsonLogger("P01", log_root=tmp_path)
+        log.info("started")
+        log.close()
+    assert len(lines(log)) == 2
+
+
+@pytest.mark.parametrize(
+    ("level", "written"),
+    [
+        ("DEBUG", ["DEBUG", "INFO", "WARNING", "ERROR"]),
+        ("INFO", ["INFO", "WARNING", "ERROR"]),
+        ("WARNING", ["WARNING", "ERROR"]),
+        ("ERROR", ["ERROR"]),
+    ],
+)
+def test_only_lines_of_the_level_and_above_are_written(tmp_path: Path, level: str, written: list[str]) -> None:
+    log = JsonLogger("P01", log_root=tmp_path, level=level)
+    log.debug("event")
+    log.info("event")
+    log.warning("event")
+    log.error("event")
+    assert [line["level"] for line in lines(log)] == written
+
+
+TOKEN = "tok-p01-0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        {"auth_token": TOKEN},
+        {"match_token": TOKEN},
+        {"admin_token": TOKEN},
+        {"token": TOKEN},
+        {"message": {"auth_token": TOKEN}},
+        {"messages": [{"a": [{"b": ({"auth_token": TOKEN},)}]}]},
+        {"message": {"auth_token": [TOKEN]}},
+        {"message": {"auth_token": {"value": TOKEN}}},
+    ],
+)
+def test_a_token_is_left_out_at_any_depth(tmp_path: Path, details: dict[str, Any]) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    log.info("said", **details)
+    log.close()
+    text = log.log_file.read_text("utf-8")
+    assert TOKEN not in text
+    assert "[redacted]" in text
+
+
+def test_what_is_redacted_stays_the_same_otherwise() -> None:
+    message = {"auth_token": None, "player_id": "P01", "choices": {"P01": "even"}, "list": [1, (2, 3)], "n": None}
+    assert redacted(message) == {**message, "list": [1, [2, 3]]}
+
+
+def test_the_original_keeps_its_token() -> None:
+    message = {"inner": {"auth_token": TOKEN}}
+    redacted(message)
+    assert message == {"inner": {"auth_token": TOKEN}}
+
+
+def test_things_that_json_does_not_know_are_written_as_text(tmp_path: Path) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    moment = datetime(2025, 1, 15, tzinfo=UTC)
+    log.info("event", path=Path("a/b"), moment=moment, error=ValueError("x"), keys={1: "one"}, text="ä\n\u2028")
+    (line,) = lines(log)
+    assert line["path"] == "a/b"
+    assert line["error"] == "x"
+    assert line["keys"] == {"1": "one"}
+    assert line["text"] == "ä\n\u2028"
+    assert parse_utc(line["moment"]) == moment
+
+
+@pytest.mark.parametrize("odd", [2**70, "\ud800", {"deep": 2**70}])
+def test_a_value_that_can_not_be_written_costs_no_line(tmp_path: Path, odd: object) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    log.info("event", odd=odd, auth_token=TOKEN)
+    (line,) = lines(log)
+    assert line["event_type"] == "event"
+    assert TOKEN not in str(line)
+
+
+def test_under_a_new_name_the_log_goes_on_in_a_file_of_that_name(tmp_path: Path) -> None:
+    log = JsonLogger("alpha", log_root=tmp_path)
+    log.info("before")
+    log.rename("P01")
+    log.info("after")
+    log.rename("P01")
+    log.info("later")
+    assert [line["event_type"] for line in lines(log)] == ["after", "later"]
+    assert (tmp_path / "agents" / "alpha.log.jsonl").exists()
+
+
+def test_a_line_that_comes_after_the_end_is_written_and_leaves_no_file_open(tmp_path: Path) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    log.info("first")
+    log.close()
+    log.info("late")
+    assert log._file is None
+    assert [line["event_type"] for line in lines(log)] == ["first", "late"]
+
+
+def test_a_disk_that_takes_nothing_is_told_on_stderr_and_ends_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "agents").write_text("a file where the folder should be")
+    log = JsonLogger("P01", log_root=tmp_path)
+    log.info("event")
+    assert "P01.log.jsonl" in capsys.readouterr().err

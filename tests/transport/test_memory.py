@@ -1,0 +1,57 @@
+"""The memory carrier."""
+
+import asyncio
+
+import pytest
+
+from agent_league.errors import PeerTimeout, PeerUnreachable
+from agent_league.testing.virtual_time import in_virtual_time
+from agent_league.transport.memory import MemoryNetwork
+
+HERE = "http://localhost:8101/mcp"
+
+
+async def echo(frame: bytes) -> bytes | None:
+    return frame or None
+
+
+async def test_a_frame_goes_there_and_its_answer_comes_back() -> None:
+    network = MemoryNetwork()
+    network.attach(HERE, echo)
+    assert await network.exchange(HERE, b"frame", 1) == (200, b"frame")
+
+
+async def test_silence_is_answered_as_over_http() -> None:
+    network = MemoryNetwork()
+    network.attach(HERE, echo)
+    assert await network.exchange(HERE, b"", 1) == (202, b"")
+
+
+async def test_nobody_at_an_endpoint_is_unreachable() -> None:
+    network = MemoryNetwork()
+    network.attach(HERE, echo)
+    network.detach(HERE)
+    network.detach("http://never/there")
+    with pytest.raises(PeerUnreachable, match="8101"):
+        await network.exchange(HERE, b"frame", 1)
+
+
+@in_virtual_time
+async def test_a_call_is_cut_at_its_limit_to_the_second() -> None:
+    async def slow(_: bytes) -> bytes | None:
+        await asyncio.sleep(31)
+        return b"late"
+
+    network = MemoryNetwork()
+    network.attach(HERE, slow)
+    with pytest.raises(PeerTimeout, match="within 30 s"):
+        await network.exchange(HERE, b"frame", 30)
+    assert asyncio.get_running_loop().time() == 30
+    assert await network.exchange(HERE, b"frame", 32) == (200, b"late")
+
+
+async def test_closing_it_ends_nothing() -> None:
+    network = MemoryNetwork()
+    network.attach(HERE, echo)
+    await network.close()
+    assert await network.exchange(HERE, b"frame", 1) == (200, b"frame")

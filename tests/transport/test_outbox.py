@@ -1,0 +1,208 @@
+"""Notices: in order for each peer, and no peer in another's way."""
+
+import asyncio
+import json
+from typing import Any
+
+from agent_league.errors import CallFailed
+from agent_league.testing.virtual_time import in_virtual_time
+from agent_league.transport.memory import MemoryNetwork
+from agent_league.transport.outbox import MAX_WAITING, Outboxes
+from agent_league.transport.peer import Line
+
+LIMIT = 10
+OK = b'{"jsonrpc": "2.0", "result": {"status": "ok"}, "id": 1}'
+
+
+class Office:
+    """An agent with outboxes, and peers that take their notices as they are told to."""
+
+    def __init__(self) -> None:
+        self.network = MemoryNetwork()
+        self.outboxes = Outboxes(Line(self.network), lambda peer_id, error: self.failures.append((peer_id, error)))
+        self.failures: list[tuple[str, CallFailed]] = []
+        self.taken: dict[str, list[int]] = {}
+
+    def peer(self, peer_id: str, *, seconds: float = 0, answer: bytes = OK) -> None:
+        """A peer that takes so long for a notice."""
+        taken = self.taken[peer_id] = []
+
+        async def take(frame: bytes) -> bytes | None:
+            await asyncio.sleep(seconds)
+            taken.append(json.loads(frame))
+            return answer
+
+        self.network.attach(peer_id, take)
+
+    def post(self, peer_id: str, *notices: int) -> None:
+        for notice in notices:
+            self.outboxes.post(peer_id, peer_id, json.dumps(notice).encode(), LIMIT)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+@in_virtual_time
+async def test_a_peer_gets_its_notices_in_order_one_at_a_time() -> None:
+    office = Office()
+    office.peer("slow", seconds=1)
+    office.post("slow", 1, 2, 3)
+    await office.outboxes.settled(["slow"])
+    assert office.taken["slow"] == [1, 2, 3]
+    assert now() == 3
+
+
+@in_virtual_time
+async def test_peers_get_theirs_beside_each_other() -> None:
+    office = Office()
+    for number in range(100):
+        office.peer(f"P{number}", seconds=1)
+        office.post(f"P{number}", 1, 2)
+    await office.outboxes.settled(office.taken)
+    assert all(taken == [1, 2] for taken in office.taken.values())
+    assert now() == 2
+
+
+@in_virtual_time
+async def test_nobody_waits_for_a_peer_without_notices() -> None:
+    office = Office()
+    office.peer("idle")
+    await office.outboxes.settled(["idle", "stranger"])
+    assert now() == 0
+
+
+@in_virtual_time
+async def test_a_hung_peer_is_waited_for_twice_and_then_no_more() -> None:
+    office = Office()
+    office.peer("hung", seconds=1000)
+    office.post("hung", 1, 2, 3, 4)
+    await office.outboxes.settled(["hung"])
+    assert now() == 2 * LIMIT
+    office.post("hung", 5)
+    await office.outboxes.settled(["hung"])
+    assert now() == 2 * LIMIT
+    await office.outboxes.close()
+
+
+@in_virtual_time
+async def test_a_hung_peer_still_gets_its_notices() -> None:
+    office = Office()
+    office.peer("hung", seconds=1000)
+    office.post("hung", 1, 2, 3, 4)
+    await office.outboxes.settled(["hung"])
+    office.peer("hung")
+    await asyncio.sleep(2 * LIMIT)
+    assert office.taken["hung"] == [4]
+    assert [error.code for _, error in office.failures] == ["E001"] * 3
+
+
+@in_virtual_time
+async def test_a_peer_that_takes_notices_again_is_waited_for_again() -> None:
+    office = Office()
+    office.post("gone", 1, 2)
+    await office.outboxes.settled(["gone"])
+    office.peer("gone", seconds=1)
+    office.post("gone", 3)
+    await office.outboxes.settled(["gone"])
+    assert office.taken["gone"] == []
+    await asyncio.sleep(2)
+    office.post("gone", 4)
+    await office.outboxes.settled(["gone"])
+    assert office.taken["gone"] == [3, 4]
+
+
+@in_virtual_time
+async def test_one_failure_alone_is_forgiven() -> None:
+    office = Office()
+    office.post("gone", 1)
+    await office.outboxes.settled(["gone"])
+    office.peer("gone", seconds=1)
+    office.post("gone", 2)
+    await office.outboxes.settled(["gone"])
+    assert office.taken["gone"] == [2]
+
+
+@in_virtual_time
+async def test_each_failure_is_reported_with_the_peer() -> None:
+    office = Office()
+    office.post("gone", 1, 2)
+    await office.outboxes.settled(["gone"])
+    assert [(peer_id, error.code) for peer_id, error in office.failures] == [("gone", "E009")] * 2
+
+
+async def _answered(answer: bytes) -> tuple[list[int], list[Any]]:
+    office = Office()
+    office.peer("P01", answer=answer)
+    office.post("P01", 1, 2, 3)
+    await office.outboxes.settled(["P01"])
+    return office.taken["P01"], office.failures
+
+
+@in_virtual_time
+async def test_method_not_found_is_harmless() -> None:
+    not_found = b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "no such method"}, "id": 1}'
+    assert await _answered(not_found) == ([1, 2, 3], [])
+
+
+@in_virtual_time
+async def test_so_is_whatever_else_a_peer_says_to_a_notice() -> None:
+    for words in (b"<html>Not Found</html>", b'{"detail": "Not Found"}', b"[]", b""):
+        assert await _answered(words) == ([1, 2, 3], [])
+
+
+@in_virtual_time
+async def test_what_waits_for_a_silent_peer_is_bounded_and_the_newest_is_kept() -> None:
+    office = Office()
+    office.peer("hung", seconds=1000)
+    office.post("hung", 0)
+    await asyncio.sleep(1)
+    office.post("hung", *range(1, 1000))
+    office.peer("hung")
+    await asyncio.sleep(LIMIT)
+    assert office.taken["hung"] == list(range(1000 - MAX_WAITING, 1000))
+
+
+@in_virtual_time
+async def test_a_fault_of_our_own_keeps_nobody_waiting() -> None:
+    office = Office()
+
+    async def broken(_: bytes) -> bytes | None:
+        raise RuntimeError("not a failure of the peer")
+
+    office.network.attach("P01", broken)
+    faults: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
+    office.post("P01", 1)
+    await office.outboxes.settled(["P01"])
+    office.peer("P01")
+    office.post("P01", 2)
+    await office.outboxes.settled(["P01"])
+    assert office.taken["P01"] == [2]
+    assert [str(fault["exception"]) for fault in faults] == ["not a failure of the peer"]
+
+
+@in_virtual_time
+async def test_closing_ends_what_is_under_way() -> None:
+    office = Office()
+    for number in range(3):
+        office.peer(f"P{number}", seconds=1000)
+        office.post(f"P{number}", 1)
+    await asyncio.sleep(1)
+    await office.outboxes.close()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert now() == 1
+
+
+@in_virtual_time
+async def test_closing_without_anything_under_way_does_not_wait() -> None:
+    office = Office()
+    office.peer("P01")
+    office.post("P01", 1)
+    await office.outboxes.settled(["P01"])
+    closing = office.outboxes.close()
+    try:
+        closing.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("closing gave way to others although there was nothing to wait for")

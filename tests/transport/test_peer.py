@@ -1,0 +1,37 @@
+"""Our end of all calls."""
+
+import json
+
+import pytest
+
+from agent_league.errors import PeerRefused
+from agent_league.protocol import v2
+from agent_league.testing.peers import ScriptedAgent, always
+from agent_league.transport.memory import MemoryNetwork
+from agent_league.transport.peer import Line
+
+HERE = "http://localhost:8000/mcp"
+MESSAGE = v2.StartLeague.write(sender="player:P01", timestamp="2025-01-15T10:00:00Z", conversation_id="conv-1")
+
+
+def test_requests_are_numbered_in_order() -> None:
+    line = Line(MemoryNetwork())
+    ids = [json.loads(line.encode("start_league", MESSAGE))["id"] for _ in range(3)]
+    assert ids == [1, 2, 3]
+
+
+async def test_a_message_is_carried_and_its_result_read() -> None:
+    network = MemoryNetwork()
+    peer = ScriptedAgent(HERE, {"start_league": always({"status": "ok"})})
+    network.attach(HERE, peer.answer)
+    assert await Line(network).ask(HERE, "start_league", MESSAGE, 1) == {"status": "ok"}
+    assert peer.heard("start_league") == [MESSAGE.to_wire()]
+
+
+async def test_a_refusal_is_an_error_with_the_whole_answer() -> None:
+    refusal = {"message_type": "LEAGUE_ERROR", "error_code": "E012"}
+    network = MemoryNetwork()
+    network.attach(HERE, ScriptedAgent(HERE, {"start_league": always(refusal)}).answer)
+    with pytest.raises(PeerRefused) as refused:
+        await Line(network).ask(HERE, "start_league", MESSAGE, 1)
+    assert refused.value.answer["result"] == refusal
