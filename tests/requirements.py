@@ -1,8 +1,8 @@
 """What the seeds and the protocol demand, as data: each demand with its source and the tests that show it.
 
-"P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises. A test is
-named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`). `test_requirements.py` fails where
-a demand has no test, or names one that isn't there.
+"P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises. A
+test is named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`).
+`test_requirements.py` fails where a demand has no test, or names one that isn't there.
 """
 
 from dataclasses import dataclass
@@ -500,7 +500,7 @@ REQUIREMENTS = (
     ),
     needs(
         "CLI",
-        "The league starts with the configured agents, on numbers, or on `league start`; afterwards queries are answered.",
+        "The league starts with the configured agents, on numbers, or on `league start`; then queries are answered.",
         "cli/agents::without_options_the_league_starts_with_the_active_agents_and_then_answers_queries",
         "cli/agents::league_start_starts_whoever_is_there",
         "league/app::the_admin_token_lies_in_a_file_that_only_its_owner_can_read",

@@ -5,6 +5,7 @@ whole and at once.
 """
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -18,13 +19,16 @@ from agent_league.clock import format_utc
 LEVELS = {"DEBUG": 10, "INFO": 20, "WARN": 30, "WARNING": 30, "ERROR": 40}
 SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "token"})
 REDACTED = "[redacted]"
+TOKEN = re.compile(r"\btok-[\w-]{8,}", re.ASCII)
 
 
 def redacted(value: Any) -> Any:
-    """The same data with every token's value replaced."""
+    """The same data with tokens struck out: by the name of their field, and wherever else one stands."""
+    if isinstance(value, str):
+        return TOKEN.sub(REDACTED, value) if "tok-" in value else value
     if isinstance(value, dict):
         return {
-            key: REDACTED if key in SECRET_FIELDS and inner is not None else redacted(inner)
+            redacted(key): REDACTED if key in SECRET_FIELDS and inner is not None else redacted(inner)
             for key, inner in value.items()
         }
     if isinstance(value, list | tuple):

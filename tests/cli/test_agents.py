@@ -93,17 +93,19 @@ def test_without_options_the_league_starts_with_the_active_agents_and_then_answe
         manager.prints("Champion: ")
         manager.prints("REF01 registered: Referee Alpha")
         manager.prints("P02 registered: Agent Beta")
+        until(lambda: get(f"http://localhost:{port + 2}/health")["state"] == "SHUTDOWN", "the player knows of the end")
+        for process in others:
+            process.signal(signal.SIGINT)
+        assert_clean(*others)
         url = f"http://localhost:{port}"
         table = call(f"{url}/mcp", "get_standings", {})
         assert (table["phase"], [row["played"] for row in table["standings"]]) == ("COMPLETED", [1, 1])
         assert get(f"{url}/health")["role"] == "league_manager"
-        until(lambda: get(f"http://localhost:{port + 2}/health")["state"] == "SHUTDOWN", "the player knows of the end")
         saved = home / "data" / "leagues" / LEAGUE_ID / "standings.json"
         until(lambda: saved.is_file() and json.loads(saved.read_text())["rounds_completed"] == 1, "the table on disk")
         assert json.loads(saved.read_text())["standings"] == table["standings"]
-        for process in processes:
-            process.signal(signal.SIGINT)
-        assert_clean(manager, *others)
+        manager.signal(signal.SIGINT)
+        assert_clean(manager)
 
 
 def test_league_start_starts_whoever_is_there(tmp_path: Path) -> None:

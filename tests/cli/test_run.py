@@ -211,6 +211,19 @@ def test_a_terminal_shows_the_progress_bar_and_the_table_live(tmp_path: Path) ->
     assert all(f"P0{number}" in final for number in range(1, 7))
 
 
+def test_json_stays_alone_on_a_terminal_too(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    size = ["--players", "2", "--referees", "1", "--home", str(tmp_path), *map(str, ports(2, 1))]
+    env = environment(TERM="xterm-256color")
+    with subprocess.Popen(
+        [*LEAGUE, "run", "--json", *size], stdout=theirs, stderr=subprocess.DEVNULL, env=env
+    ) as process:
+        os.close(theirs)
+        shown = read_all(ours)
+        assert process.wait(BOUND) == 0
+    assert json.loads(shown)["matches"] == 1
+
+
 def read_all(descriptor: int) -> str:
     """What comes out of a pseudo-terminal until its other end is closed."""
     content = b""

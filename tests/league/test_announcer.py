@@ -231,3 +231,15 @@ async def test_whoever_answers_a_notice_with_an_error_still_gets_the_next(office
 def state_of(office: Office, agent_id: str) -> str:
     member = office.manager.season.roster.get(agent_id)
     return str(member and member.state)
+
+
+async def test_a_player_that_misses_one_kind_of_notice_is_not_suspended(office: OfficeMaker) -> None:
+    here = office({"scheduling.matches_per_round": 1, "timeouts.generic_response_timeout_sec": 0.05})
+    await here.seat_players(5)
+    flaky = ScriptedPlayer("Flaky", "http://localhost:8190/mcp", scripts={"update_standings": hang})
+    here.network.attach(flaky.endpoint, flaky.answer)
+    await flaky.register(here.network, MANAGER)
+    await here.seat_referee()
+    await here.start()
+    await here.completed()
+    assert not [event for event in here.events if isinstance(event, AgentStateChanged)]

@@ -141,6 +141,6 @@ async def test_a_match_played_again_has_one_file_with_the_last_play(home: Path) 
         match.pair(b={"handle_game_invitation": always({"accept": False})})
         await match.play()
         match.seat("P02", "odd")
-        await match.start()
+        await match.start(match_token="tok-r1m1-given-out-again")
         await match.manager.hears("report_match_result", 2)
     assert match.record()["result"]["status"] == "WIN"

@@ -80,6 +80,18 @@ async def test_starting_a_running_match_again_changes_nothing(home: Path) -> Non
     assert len(match.manager.heard("report_match_result")) == 1
 
 
+async def test_the_order_of_a_finished_match_said_again_changes_nothing(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair()
+        assert await match.start() == {"status": "ok"}
+        await match.manager.hears("report_match_result")
+        assert await match.start() == {"status": "ok"}
+        for player in match.players.values():
+            await player.hears("notify_match_result")
+    assert len(match.players["P01"].heard("handle_game_invitation")) == 1
+    assert len(match.manager.heard("report_match_result")) == 1
+
+
 BAD_ORDERS: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown game": ({"game_type": "chess"}, "E002"),
     "another league": ({"league_id": "league_2024_chess"}, "E008"),
@@ -296,7 +308,7 @@ async def test_a_match_that_is_played_again_is_not_forgotten_as_an_old_one(
         await asyncio.gather(match.play("R1M1"), match.play("R1M2", who=("P03", "P04")))
         await asyncio.gather(*match.referee._running.values())
         match.seat("P01", choose_parity=hang)
-        assert await match.start("R1M1") == {"status": "ok"}
+        assert await match.start("R1M1", match_token="tok-r1m1-given-out-again") == {"status": "ok"}
         state = await match.call("get_match_state", {"match_id": "R1M1"})
         assert state["state"] == "WAITING_FOR_PLAYERS"
         assert await match.start("R1M2", who=("P03", "P04")) == {"status": "ok"}

@@ -19,9 +19,16 @@ class Office:
 
     def __init__(self) -> None:
         self.network = MemoryNetwork()
-        self.outboxes = Outboxes(Line(self.network), lambda peer_id, error: self.failures.append((peer_id, error)))
+        self.outboxes = Outboxes(Line(self.network), self.note)
         self.failures: list[tuple[str, CallFailed]] = []
+        self.recovered: list[str] = []
         self.taken: dict[str, list[int]] = {}
+
+    def note(self, peer_id: str, error: CallFailed | None) -> None:
+        if error is None:
+            self.recovered.append(peer_id)
+        else:
+            self.failures.append((peer_id, error))
 
     def peer(self, peer_id: str, *, seconds: float = 0, answer: bytes = OK) -> None:
         """A peer that takes so long for a notice."""
@@ -95,6 +102,7 @@ async def test_a_hung_peer_still_gets_its_notices() -> None:
     await asyncio.sleep(2 * LIMIT)
     assert office.taken["hung"] == [4]
     assert [error.code for _, error in office.failures] == ["E001"] * 3
+    assert office.recovered == ["hung"]
 
 
 @in_virtual_time

@@ -16,7 +16,7 @@ MESSAGE = v2.StartLeague.write(sender="player:P01", timestamp="2025-01-15T10:00:
 
 def test_requests_are_numbered_in_order() -> None:
     line = Line(MemoryNetwork())
-    ids = [json.loads(line.encode("start_league", MESSAGE))["id"] for _ in range(3)]
+    ids = [json.loads(line.encode("start_league", MESSAGE.to_wire()))["id"] for _ in range(3)]
     assert ids == [1, 2, 3]
 
 

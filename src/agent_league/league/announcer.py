@@ -24,7 +24,7 @@ class Announcer:
         self._line = line
         self._limit = timeouts.generic_response_timeout_sec
         self._log = log
-        self._outboxes = Outboxes(line, self._failed)
+        self._outboxes = Outboxes(line, self._noted)
 
     def round(self, round_: Round, plan: Mapping[str, str]) -> None:
         for role in (Role.PLAYER, Role.REFEREE):
@@ -52,11 +52,12 @@ class Announcer:
         await self._outboxes.close()
 
     def _post(self, method: str, message: Message, roles: Iterable[Role]) -> None:
-        frame = self._line.encode(method, message)
+        frame = self._line.encode(method, message.to_wire())
         for role in roles:
             for member in self._season.roster.of(role):
                 self._outboxes.post(member.agent_id, member.agent.endpoint, frame, self._limit)
 
-    def _failed(self, agent_id: str, error: CallFailed) -> None:
-        self._log.warning("notice_failed", agent_id=agent_id, error_code=error.code, message=error.message)
-        self._season.note_call(agent_id, ok=False)
+    def _noted(self, agent_id: str, error: CallFailed | None) -> None:
+        if error is not None:
+            self._log.warning("notice_failed", agent_id=agent_id, error_code=error.code, message=error.message)
+        self._season.note_notice(agent_id, taken=error is None)

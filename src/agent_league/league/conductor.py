@@ -40,7 +40,7 @@ class Conductor:
         self._log = log
         self._rng = Random()  # noqa: S311 - jitter
         self._desk = Desk(season.league.scheduling.referee_assignment)
-        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._slots: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._results: dict[str, asyncio.Event] = {}
         self._back = asyncio.Event()
         season.listen(self._on_event)
@@ -112,10 +112,11 @@ class Conductor:
         return True
 
     def _slot(self, referee: Referee) -> asyncio.Semaphore:
-        """One of the matches that a referee runs at the same time."""
-        slot = self._slots.get(referee.referee_id)
+        """One of the matches that a referee runs at the same time; it may return with another capacity."""
+        capacity = (referee.referee_id, referee.max_concurrent_matches)
+        slot = self._slots.get(capacity)
         if slot is None:
-            slot = self._slots[referee.referee_id] = asyncio.Semaphore(referee.max_concurrent_matches)
+            slot = self._slots[capacity] = asyncio.Semaphore(referee.max_concurrent_matches)
         return slot
 
     async def _available_referees(self) -> list[Referee]:

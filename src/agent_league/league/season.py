@@ -200,10 +200,16 @@ class Season:
             member.breaker.record(ok=ok)
             self._judge(member)
 
+    def note_notice(self, agent_id: str, *, taken: bool) -> None:
+        """Counts notices that an agent missed beside its failed calls."""
+        if member := self.roster.get(agent_id):
+            member.breaker.note_notice(taken=taken)
+            self._judge(member)
+
     def note_failures(self, agent_id: str, failures_in_a_row: int) -> None:
         """Takes over a referee's count."""
         if member := self.roster.get(agent_id):
-            member.breaker.failures = max(failures_in_a_row, 0)
+            member.breaker.take_over(max(failures_in_a_row, 0))
             self._judge(member)
 
     def restore(self, agent_id: str) -> None:
@@ -224,7 +230,7 @@ class Season:
 
     def _judge(self, member: Member) -> None:
         if member.breaker.is_open and member.state is AgentState.ACTIVE:
-            self._change(member, AgentState.SUSPENDED, f"{member.breaker.failures} failures in a row")
+            self._change(member, AgentState.SUSPENDED, f"{member.breaker.count} failures in a row")
 
     def _change(self, member: Member, state: AgentState, why: str) -> None:
         member.state = advance(member.state, state)

@@ -78,7 +78,7 @@ class Player:
         self._decision = Decision(strategy, self.log)
         self._actuators = Actuators(self._clock, lambda: (self.agent_id, self._session.token))
         self._history: History | None = None
-        self._opponents: dict[str, str | None] = {}
+        self._invitations: dict[str, v2.GameInvitation] = {}
         self._done = asyncio.Event()
         self.dispatcher = Dispatcher(self, self._tools(), self._clock, self.log)
 
@@ -195,10 +195,12 @@ class Player:
         accept = (message.game_type or "even_odd") in self._settings.game_types
         if accept:
             self._enter_play()
-            memory.expect(message.league_id or self._session.league_id, message.match_id)
-            self._opponents[message.match_id] = message.opponent_id
-            if len(self._opponents) > KEPT_INVITATIONS:
-                del self._opponents[next(iter(self._opponents))]
+            known = self._invitations.pop(message.match_id, None)
+            if known is None or known.auth_token != message.auth_token:
+                memory.expect(message.league_id or self._session.league_id, message.match_id)
+            self._invitations[message.match_id] = message
+            if len(self._invitations) > KEPT_INVITATIONS:
+                del self._invitations[next(iter(self._invitations))]
         self.log.info("invited", match_id=message.match_id, opponent_id=message.opponent_id, accept=accept)
         return self._actuators.join(message, accept=accept)
 
@@ -222,7 +224,8 @@ class Player:
 
     async def _told_result(self, message: v2.GameOver) -> Reply:
         memory = await self._memory()
-        opponent = self._opponents.pop(message.match_id, None)
+        invitation = self._invitations.get(message.match_id)
+        opponent = invitation.opponent_id if invitation else None
         game = self._sensors.see_result(message, self.agent_id, self._session.league_id, opponent)
         self._decision.forget(message.match_id)
         if memory.remember(game):
@@ -254,7 +257,7 @@ class Player:
             "display_name": self._settings.display_name,
             "state": str(self.state),
             "league_id": self._session.league_id,
-            **(history.as_dict() if history else {"stats": {}, "matches": [], "opponents": {}}),
+            **(history.content() if history else {"stats": {}, "matches": [], "opponents": {}}),
         }
 
     def _enter_play(self) -> None:

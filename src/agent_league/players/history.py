@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +50,12 @@ class History:
             "technical_losses": outcomes["TECHNICAL_LOSS"],
         }
 
-    def as_dict(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
+        """What `history.json` holds; the games and models are dataclasses, which the encoder knows."""
         return {
             "stats": self.statistics(),
-            "matches": [asdict(game) for game in self.games[-KEPT_GAMES:]],
-            "opponents": {opponent: model.as_dict() for opponent, model in self.opponents.items()},
+            "matches": self.games[-KEPT_GAMES:],
+            "opponents": self.opponents,
         }
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class History:
         self.opponents.setdefault(game.opponent_id, OpponentModel()).learn(game)
 
     def _save(self) -> None:
-        self._repository.save(self.as_dict())
+        self._repository.save(self.content())
 
 
 def _saved_games(content: Mapping[str, Any]) -> list[GameRecord]:

@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 from agent_league.players.observation import GameRecord
 
@@ -26,12 +25,3 @@ class OpponentModel:
         before = [self.last_move] if self.last_move is not None else []
         self.transitions.update(f"{one}>{other}" for one, other in pairwise([*before, *played]))
         self.last_move = played[-1] if played else self.last_move
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "games": self.games,
-            "moves": dict(self.moves),
-            "transitions": dict(self.transitions),
-            "outcomes": dict(self.outcomes),
-            "last_move": self.last_move,
-        }

@@ -81,7 +81,7 @@ class Referee:
         self._line = Line(carrier)
         self._desk = Desk(
             line=self._line,
-            outboxes=Outboxes(self._line, self._notice_failed),
+            outboxes=Outboxes(self._line, self._notice_noted),
             timeouts=system.timeouts,
             retry=system.retry_policy,
             failure_threshold=system.circuit_breaker.failure_threshold,
@@ -165,8 +165,9 @@ class Referee:
         )
 
     def _begin(self, order: v2.StartMatch) -> None:
-        """Takes a match, unless it is running already; refuses what it can't take."""
-        if order.match_id in self._running:
+        """Takes a match, unless it has this order already; refuses what it can't take."""
+        known = self._matches.get(order.match_id)
+        if order.match_id in self._running or (known and known.order.match_token == order.match_token):
             return
         game = self._game(order)
         if order.player_A.player_id == order.player_B.player_id:
@@ -276,8 +277,9 @@ class Referee:
         self.state = advance(self.state, AgentState.SHUTDOWN)
         self._done.set()
 
-    def _notice_failed(self, player_id: str, error: CallFailed) -> None:
-        self.log.warning("notice_failed", player_id=player_id, error_code=error.code, message=error.message)
+    def _notice_noted(self, player_id: str, error: CallFailed | None) -> None:
+        if error is not None:
+            self.log.warning("notice_failed", player_id=player_id, error_code=error.code, message=error.message)
 
 
 def _stands(error: CallFailed) -> bool:

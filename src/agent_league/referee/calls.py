@@ -90,12 +90,13 @@ class Asker:
         return Lost(how)
 
     async def _once(self, question: Question, limit: float, attempt: int) -> Any:
-        message = question.write(limit)
-        self._transcript.sent(self._player.player_id, question.method, message.to_wire(), attempt)
+        message = question.write(limit).to_wire()
+        self._transcript.sent(self._player.player_id, question.method, message, attempt)
+        frame = self._desk.line.encode(question.method, message)
         loop = asyncio.get_running_loop()
         started = loop.time()
         try:
-            answer = await self._desk.line.ask(self._player.endpoint, question.method, message, limit)
+            answer = await self._desk.line.send(self._player.endpoint, frame, limit)
             read = question.read(answer)
         except CallFailed as error:
             self._transcript.failed(
@@ -132,8 +133,9 @@ class Asker:
 
     def notify(self, method: str, message: Message) -> None:
         """Posts a notice to the player."""
-        self._transcript.sent(self._player.player_id, method, message.to_wire())
-        frame = self._desk.line.encode(method, message)
+        wire = message.to_wire()
+        self._transcript.sent(self._player.player_id, method, wire)
+        frame = self._desk.line.encode(method, wire)
         self._desk.outboxes.post(self._player.player_id, self._player.endpoint, frame, self._desk.limit(method))
 
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from agent_league.clock import Clock, format_utc, later
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move
+from agent_league.log import redacted
 from agent_league.model.results import MatchState
 from agent_league.protocol import v2
 from agent_league.protocol.checks import check_timestamp, read_fields
@@ -98,7 +99,7 @@ class MatchWords:
             error_code=code.value,
             error_name=code.name,
             error_description=code.name,
-            message=sentence[:LONGEST_SENTENCE],
+            message=redacted(sentence[:LONGEST_SENTENCE]),
             affected_player=player_id,
             player_id=player_id,
             action_required=action_required,

@@ -3,15 +3,13 @@
 What a player sends is kept as evidence, but never a token, wherever in it one may stand.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from agent_league.clock import Clock
-from agent_league.log import REDACTED, SECRET_FIELDS
+from agent_league.log import REDACTED, redacted
 from agent_league.model.results import MatchState
 
-TOKEN = re.compile(r"\btok-[\w-]{8,}", re.ASCII)
 HIDDEN = frozenset({"message", "outcome", "error"})
 """What an entry says, and what its error says of that."""
 
@@ -29,11 +27,13 @@ class Transcript:
             self.lifecycle.append({"state": str(state), "at": self._now()})
 
     def sent(self, player_id: str, method: str, message: Mapping[str, Any], attempt: int = 1) -> None:
-        self._add(direction="sent", player_id=player_id, method=method, attempt=attempt, message=message)
+        """One of our own messages: its only token is where it belongs."""
+        self._add(direction="sent", player_id=player_id, method=method, attempt=attempt, message=_veiled(message))
 
     def received(self, player_id: str, method: str, answer: Any, seconds: float) -> None:
         milliseconds = round(seconds * 1000, 3)
-        self._add(direction="received", player_id=player_id, method=method, latency_ms=milliseconds, message=answer)
+        said = redacted(answer)
+        self._add(direction="received", player_id=player_id, method=method, latency_ms=milliseconds, message=said)
 
     def failed(self, player_id: str, method: str, code: str, why: str, answer: Any, seconds: float) -> None:
         self._add(
@@ -42,8 +42,8 @@ class Transcript:
             method=method,
             latency_ms=round(seconds * 1000, 3),
             error_code=code,
-            error=why,
-            message=answer,
+            error=redacted(why),
+            message=redacted(answer),
         )
 
     def drawn(self, step: int, outcome: Any) -> None:
@@ -54,23 +54,11 @@ class Transcript:
         return [{key: value for key, value in entry.items() if key not in HIDDEN} for entry in self.entries]
 
     def _add(self, **entry: Any) -> None:
-        self.entries.append({"at": self._now(), **evidence(entry)})
+        self.entries.append({"at": self._now(), **entry})
 
     def _now(self) -> str:
         return self._clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def evidence(value: Any) -> Any:
-    """A copy that may be written down: tokens struck out wherever they stand."""
-    if isinstance(value, str):
-        return _without_tokens(value)
-    if isinstance(value, Mapping):
-        return {
-            _without_tokens(str(key)): REDACTED if key in SECRET_FIELDS and inner is not None else evidence(inner)
-            for key, inner in value.items()
-        }
-    return [evidence(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def _without_tokens(text: str) -> str:
-    return TOKEN.sub(REDACTED, text) if "tok-" in text else text
+def _veiled(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {**message, "auth_token": REDACTED} if message.get("auth_token") else dict(message)

@@ -15,8 +15,8 @@ PATIENCE = 2
 MAX_WAITING = 64
 """Notices kept for a peer that doesn't take them; older ones are dropped."""
 
-Report = Callable[[str, CallFailed], None]
-"""Told of each failed notice: to whom, and what went wrong."""
+Report = Callable[[str, CallFailed | None], None]
+"""Told of each failed notice, to whom and what went wrong; and of the first one that is taken after that (None)."""
 
 
 class Outbox:
@@ -62,14 +62,19 @@ class Outbox:
         try:
             await self._line.send(endpoint, frame, limit)
         except (PeerRefused, BadAnswer):
-            self._failures = 0  # it lives, and has no use for the notice
+            self._taken()  # it lives, and has no use for the notice
         except CallFailed as error:
             self._failures += 1
             if self._failures >= PATIENCE:
                 self._calm.set()
             self._report(self._peer_id, error)
         else:
+            self._taken()
+
+    def _taken(self) -> None:
+        if self._failures:
             self._failures = 0
+            self._report(self._peer_id, None)
 
 
 class Outboxes:

@@ -1,6 +1,7 @@
 """A peer: an agent that we call. `Line` is our end of all such calls: the carrier and our request ids."""
 
 import itertools
+from collections.abc import Mapping
 from typing import Any
 
 from agent_league.protocol.envelope import Message
@@ -15,13 +16,13 @@ class Line:
         self._carrier = carrier
         self._numbers = itertools.count(1)
 
-    def encode(self, method: str, message: Message) -> bytes:
-        """A frame, encoded once; the same one may go to many."""
-        return encode_request(method, message.to_wire(), next(self._numbers))
+    def encode(self, method: str, message: Mapping[str, Any]) -> bytes:
+        """A frame of a message in its wire form, encoded once; the same one may go to many."""
+        return encode_request(method, message, next(self._numbers))
 
     async def send(self, endpoint: str, frame: bytes, limit: float) -> Any:
         """Sends an encoded frame and reads the result; raises CallFailed."""
         return read_reply(*await self._carrier.exchange(endpoint, frame, limit))
 
     async def ask(self, endpoint: str, method: str, message: Message, limit: float) -> Any:
-        return await self.send(endpoint, self.encode(method, message), limit)
+        return await self.send(endpoint, self.encode(method, message.to_wire()), limit)
