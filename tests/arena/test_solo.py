@@ -1,6 +1,7 @@
 """A player of one's own: the front door `play`, and the example that README shows."""
 
 import json
+import runpy
 import signal
 import sys
 from contextlib import ExitStack
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import agent_league
+from agent_league import GameRecord, Observation
 from tests.cli.command import LEAGUE_ID, Running, free_ports, home_with, lines_of, running
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_player.py"
@@ -28,6 +30,16 @@ def test_the_example_has_at_most_ten_lines() -> None:
     assert 1 < len(lines) <= 10
 
 
+@pytest.mark.parametrize(
+    ("last", "outcome", "expected"),
+    [("odd", "WIN", "odd"), ("odd", "LOSS", "even"), ("even", "DRAW", "odd"), ("even", "WIN", "even")],
+)
+def test_the_example_stays_with_what_won_and_changes_what_did_not(last: str, outcome: str, expected: str) -> None:
+    choose = runpy.run_path(str(EXAMPLE), run_name="example")["choose"]
+    history = [GameRecord("R1M1", "even_odd", "P02", outcome, my_moves=(last,))]
+    assert choose(Observation("even_odd", "R2M1", "P01", "P02", ("even", "odd"), history=history)) == expected
+
+
 def test_the_front_door_opens_on_every_name() -> None:
     for name in agent_league.__all__:
         assert getattr(agent_league, name) is not None
@@ -42,7 +54,7 @@ def test_the_example_plays_a_real_league(tmp_path: Path) -> None:
         ["manager", "--port", port, "--players", 3, "--referees", 1, "--exit-when-done", *home],
         ["referee", "--port", port + 1, "--manager", url, "--exit-when-done", *home],
         ["player", "--port", port + 2, "--manager", url, "--exit-when-done", "--strategy", "always_even", *home],
-        ["player", "--port", port + 3, "--manager", url, "--exit-when-done", "--strategy", "always_odd", *home],
+        ["player", "--port", port + 3, "--manager", url, "--exit-when-done", "--strategy", "always_even", *home],
     ]
     with ExitStack() as stack:
         mine = Running([sys.executable, EXAMPLE, "--port", port + 4, "--manager", url, *home])
@@ -60,9 +72,7 @@ def test_the_example_plays_a_real_league(tmp_path: Path) -> None:
     assert [row["played"] for row in table] == [2, 2, 2]
     assert {row["display_name"] for row in table} >= {"Stay or Change"}
     history = json.loads((tmp_path / "data" / "players" / my_id / "history.json").read_text())
-    first, second = history["matches"]
-    assert first["my_moves"] == ["even"]
-    assert second["my_moves"] == (["even"] if first["outcome"] == "WIN" else ["odd"])
+    assert [game["my_moves"] for game in history["matches"]] == [["even"], ["odd"]], "it changes after a draw"
 
 
 def test_a_function_may_wait_and_an_illegal_choice_costs_no_match(tmp_path: Path) -> None:

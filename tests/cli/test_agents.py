@@ -238,7 +238,12 @@ def test_league_start_without_a_manager_says_that_nobody_answers(waiting: Waitin
         (["player", "--port", "9", "--strategy", "clever"], "league: --strategy: no strategy 'clever'"),
         (["player", "--port", "9", "--manager", "ftp://x"], "league: --manager 'ftp://x' is no address"),
         (["player", "--port", "9", "--home", "/dev/null"], "league: /dev/null: is a file"),
+        (
+            ["player", "--port", "9", "--player-id", "a/b"],
+            "league: --player-id 'a/b' can't be an id; expected one such as P01",
+        ),
         (["referee"], "'--port'"),
+        (["referee", "--port", "9", "--referee-id", "../x"], "league: --referee-id '../x' can't be an id"),
         (["referee", "--port", "9", "--manager", "a b"], "league: --manager 'a b' is no address"),
         (["referee", "--port", "9", "--max-concurrent-matches", "0"], "'--max-concurrent-matches'"),
         (["nonsense"], "No such command 'nonsense'"),

@@ -102,6 +102,7 @@ def referee(
     from agent_league.arena.solo import serve_until_interrupted, tell_waiting
     from agent_league.referee.app import RefereeSettings
 
+    _check_id("--referee-id", referee_id, "REF01")
     home, loader = open_home(home, settings)
     system = loader.load_system()
     entry = next((entry for entry in loader.load_agents().referees if entry.referee_id == referee_id), None)
@@ -148,6 +149,7 @@ def player(
     from agent_league.arena.solo import serve_until_interrupted, tell, tell_waiting
     from agent_league.players.app import PlayerSettings
 
+    _check_id("--player-id", player_id, "P01")
     home, loader = open_home(home, settings)
     system = loader.load_system()
     entry = next((entry for entry in loader.load_agents().players if entry.player_id == player_id), None)
@@ -226,6 +228,15 @@ def _manager_of(address: str | None, loader: ConfigLoader) -> str:
     from agent_league.arena.addresses import manager_endpoint
 
     return manager_endpoint(address) if address else loader.load_agents().league_manager.endpoint
+
+
+def _check_id(option: str, agent_id: str | None, example: str) -> None:
+    """An id names files and travels in `sender`."""
+    from agent_league.errors import UserError
+    from agent_league.storage.paths import is_safe_name
+
+    if agent_id is not None and not is_safe_name(agent_id):
+        raise UserError(f"{option} {agent_id!r} can't be an id; expected one such as {example}")
 
 
 def _check_games(loader: ConfigLoader, game_types: Sequence[str], file: str) -> None:
