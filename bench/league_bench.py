@@ -29,7 +29,8 @@ from agent_league.config.home import make_home
 from agent_league.errors import CallFailed
 from agent_league.league.standings import Table
 from agent_league.model.events import LeagueCompleted, LeagueStarted, MatchFinished
-from agent_league.model.results import Scoring
+from agent_league.model.results import MatchResult, Scoring
+from agent_league.storage.repositories import MatchRepository
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_server import HttpServer, make_app
 from agent_league.transport.memory import MemoryNetwork
@@ -76,55 +77,58 @@ def plan_league(home: Path, players: int, referees: int) -> LeaguePlan:
     return make_plan(ConfigLoader(home), request)
 
 
-def record_calls(players: int, referees: int) -> Counter[Sizes]:
+def record_calls(home: Path, players: int, referees: int) -> Counter[Sizes]:
     """The calls of such a league, from one played in this process."""
-    with tempfile.TemporaryDirectory() as folder:
-        network = RecordingNetwork()
-        asyncio.run(play_in_process(plan_league(Path(folder), players, referees), network))
-        return network.sizes
+    network = RecordingNetwork()
+    asyncio.run(play_in_process(plan_league(home, players, referees), network))
+    return network.sizes
 
 
-def play_league(players: int, referees: int) -> LeagueFigures:
+def play_league(home: Path, players: int, referees: int) -> LeagueFigures:
     """Plays a league as processes over HTTP, and checks what came out of it."""
-    with tempfile.TemporaryDirectory() as folder:
-        plan = plan_league(Path(folder), players, referees)
-        began = time.perf_counter()
-        started = ended = began
-        results = []
-        completed = None
-        with Fleet(plan.processes()) as fleet:
-            for event in fleet.events():
-                if isinstance(event, LeagueStarted):
-                    started = time.perf_counter()
-                elif isinstance(event, MatchFinished):
-                    results.append(event.result)
-                elif isinstance(event, LeagueCompleted):
-                    ended, completed = time.perf_counter(), event
-        expected = players * (players - 1) // 2
-        files = len(list((Path(folder) / "data" / "matches" / plan.league.league_id).glob("R*.json")))
-        table = Table(
-            {row.player_id: row.display_name for row in completed.standings} if completed else {},
-            Scoring(),
-            plan.league.scoring.tiebreakers,
-        )
-        for result in results:
-            table.record(result)
-        if completed is None or not len(results) == files == expected or table.rows() != completed.standings:
-            raise SystemExit(f"bench: {len(results)} results and {files} match files, expected {expected}")
-        return LeagueFigures(len(results), ended - started, started - began)
+    plan = plan_league(home, players, referees)
+    began = started = ended = time.perf_counter()
+    results = []
+    completed = None
+    with Fleet(plan.processes()) as fleet:
+        for event in fleet.events():
+            if isinstance(event, LeagueStarted):
+                started = time.perf_counter()
+            elif isinstance(event, MatchFinished):
+                results.append(event.result)
+            elif isinstance(event, LeagueCompleted):
+                ended, completed = time.perf_counter(), event
+    if completed is None:
+        raise SystemExit("bench: the league did not end")
+    check(plan, results, completed)
+    return LeagueFigures(len(results), ended - started, started - began)
 
 
-def measure_limit(calls: Counter[Sizes], in_flight: int) -> float:
-    """Seconds for the same calls with an empty handler, spread over the cores like the league's."""
+def check(plan: LeaguePlan, results: Sequence[MatchResult], completed: LeagueCompleted) -> None:
+    """Speed counts only where every match is there and the table is the recomputed one."""
+    players = len(plan.players)
+    expected = players * (players - 1) // 2
+    files = len(MatchRepository(plan.league.league_id, plan.home).list())
+    names = {row.player_id: row.display_name for row in completed.standings}
+    table = Table(names, Scoring(), plan.league.scoring.tiebreakers)
+    for result in results:
+        table.record(result)
+    if not len(results) == files == expected or table.rows() != completed.standings:
+        raise SystemExit(f"bench: {len(results)} results and {files} match files, expected {expected}")
+
+
+def measure_limit(calls: Counter[Sizes], agents: int) -> float:
+    """Seconds for the same calls to as many servers with an empty handler, spread over the cores like the league's."""
     cores = os.cpu_count() or 1
     context = multiprocessing.get_context("forkserver")
-    servers = [context.Process(target=_echo, args=(PORTS["echo"] + n,), daemon=True) for n in range(cores)]
+    ports = range(PORTS["echo"], PORTS["echo"] + agents)
+    servers = [context.Process(target=_echo, args=(ports[n::cores],), daemon=True) for n in range(cores)]
     for server in servers:
         server.start()
     barrier = context.Barrier(cores + 1)
     shares = [list(itertools.islice(_spread(calls), core, None, cores)) for core in range(cores)]
     clients = [
-        context.Process(target=_call, args=(shares[n], cores, in_flight // cores or 1, barrier), daemon=True)
+        context.Process(target=_call, args=(shares[n], ports, agents // cores or 1, barrier), daemon=True)
         for n in range(cores)
     ]
     for client in clients:
@@ -149,37 +153,37 @@ def _spread(calls: Counter[Sizes]) -> Sequence[Sizes]:
     return [call for offset in range(step) for call in ordered[offset::step]]
 
 
-def _echo(port: int) -> None:
-    """A server that answers with as many bytes as the caller names in its first ones."""
+def _echo(ports: range) -> None:
+    """Servers that answer with as many bytes as the caller names in its first ones."""
 
     async def answer(body: bytes) -> bytes:
         return b"x" * int(body[:8])
 
     async def serve() -> None:
-        server = HttpServer(make_app(answer, dict), "127.0.0.1", port, "the bench")
-        await server.start()
+        for port in ports:
+            await HttpServer(make_app(answer, dict), "127.0.0.1", port, "the bench").start()
         await asyncio.Event().wait()
 
     run_async(serve())
 
 
-def _call(share: list[Sizes], servers: int, in_flight: int, barrier: Any) -> None:
-    """Makes its share of the calls, so many at a time."""
+def _call(share: list[Sizes], ports: range, in_flight: int, barrier: Any) -> None:
+    """Makes its share of the calls, so many at a time, to all servers in turn."""
 
     async def calls() -> None:
         carrier = HttpCarrier()
-        endpoints = [f"http://localhost:{PORTS['echo'] + n}/mcp" for n in range(servers)]
+        endpoints = [f"http://localhost:{port}/mcp" for port in ports]
         for endpoint in endpoints:
             await _until_there(carrier, endpoint)
         barrier.wait()
-        work = iter(share)
+        work = iter(zip(share, itertools.cycle(endpoints), strict=False))
 
-        async def worker(number: int) -> None:
-            for request, reply in work:
+        async def worker() -> None:
+            for (request, reply), endpoint in work:
                 frame = f"{reply:08}".encode().ljust(request, b"x")
-                await carrier.exchange(endpoints[number % servers], frame, 30)
+                await carrier.exchange(endpoint, frame, 30)
 
-        await asyncio.gather(*(worker(number) for number in range(in_flight)))
+        await asyncio.gather(*(worker() for _ in range(in_flight)))
         await carrier.close()
 
     run_async(calls())
@@ -203,14 +207,19 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
 
-    calls = record_calls(arguments.players, arguments.referees)
+    with tempfile.TemporaryDirectory() as folder:
+        report(arguments, Path(folder))
+
+
+def report(arguments: argparse.Namespace, folder: Path) -> None:
+    """Measures both in turn and prints them side by side."""
+    calls = record_calls(folder / "calls", arguments.players, arguments.referees)
     total = sum(calls.values())
     matches = arguments.players * (arguments.players - 1) // 2
-    in_flight = arguments.players
     rows = []
-    for _ in range(arguments.repeat):
-        limit = measure_limit(calls, in_flight)
-        league = play_league(arguments.players, arguments.referees)
+    for number in range(arguments.repeat):
+        limit = measure_limit(calls, arguments.players)
+        league = play_league(folder / f"league{number}", arguments.players, arguments.referees)
         rows.append(
             {"limit": matches / limit, "league": league.matches / league.seconds, "start": league.seconds_to_start}
         )

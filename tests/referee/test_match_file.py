@@ -1,5 +1,6 @@
 """The match file: lifecycle, transcript and result at the seed's path, and never a token."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,7 @@ async def test_a_match_played_again_has_one_file_with_the_last_play(home: Path) 
     async with hall(home) as match:
         match.pair(b={"handle_game_invitation": always({"accept": False})})
         await match.play()
+        await asyncio.gather(*match.referee._running.values())
         match.seat("P02", "odd")
         await match.start(match_token="tok-r1m1-given-out-again")
         await match.manager.hears("report_match_result", 2)

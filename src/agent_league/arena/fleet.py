@@ -24,6 +24,7 @@ from agent_league.players.app import PlayerSettings
 
 STOP = "stop"
 END_SECONDS = 5
+REPORT_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,9 @@ class Fleet:
                     continue
                 if isinstance(news, Failed):
                     raise UserError(news.sentence) if news.is_users else LeagueFailed(news.sentence)
-                completed |= isinstance(news, LeagueCompleted)
-                yield news
+                for event in news:
+                    completed |= isinstance(event, LeagueCompleted)
+                    yield event
 
     def _check_loss(self, pipe: Connection) -> None:
         """A league can lose players, but it can't be played without its manager or a referee."""
@@ -143,9 +145,31 @@ async def _serve(seats: tuple[Seat, ...], pipe: Connection) -> None:
             loop.call_soon_threadsafe(stop.set)
 
     threading.Thread(target=listen, daemon=True).start()
-    await serve(seats, stop, Watchers(league=lambda event: _say(pipe, event)))
+    reporter = _Reporter(pipe)
+    try:
+        await serve(seats, stop, Watchers(league=reporter.tell))
+    finally:
+        reporter.send()
 
 
-def _say(pipe: Connection, news: Event | Failed) -> None:
+class _Reporter:
+    """Sends events to the parent, those of a moment together: a write for each would cost more than it tells."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._events: list[Event] = []
+
+    def tell(self, event: Event) -> None:
+        if not self._events:
+            asyncio.get_running_loop().call_later(REPORT_SECONDS, self.send)
+        self._events.append(event)
+
+    def send(self) -> None:
+        if self._events:
+            _say(self._pipe, self._events)
+            self._events = []
+
+
+def _say(pipe: Connection, news: list[Event] | Failed) -> None:
     with suppress(OSError):  # nobody listens any more; the end of the pipe ends us
         pipe.send(news)

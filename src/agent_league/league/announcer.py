@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from agent_league.config.models import Timeouts
 from agent_league.errors import CallFailed
 from agent_league.league.dialect import ManagerWords
+from agent_league.league.roster import Member
 from agent_league.league.season import Season
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
@@ -27,20 +28,21 @@ class Announcer:
         self._outboxes = Outboxes(line, self._noted)
 
     def round(self, round_: Round, plan: Mapping[str, str]) -> None:
-        for role in (Role.PLAYER, Role.REFEREE):
+        for role in (Role.REFEREE, Role.PLAYER):
             message = self._words.round_announcement(round_, plan, endpoints=role is Role.REFEREE)
-            self._post("notify_round", message, [role])
+            self._post("notify_round", message, self._in_turn(round_, role))
 
     def round_completed(self, round_: Round, rows: Sequence[StandingsRow]) -> None:
         """The table first, then the end of the round (seed 003, 8.8)."""
-        everybody = (Role.PLAYER, Role.REFEREE)
+        following = self._season.schedule.rounds[round_.round_id : round_.round_id + 1]
+        everybody = self._in_turn(following[0] if following else None, Role.REFEREE, Role.PLAYER)
         results = self._season.results_of(round_)
         self._post("update_standings", self._words.standings_update(round_.round_id, rows), everybody)
         self._post("notify_round_completed", self._words.round_completed(round_, results), everybody)
 
     def league_completed(self, rows: Sequence[StandingsRow]) -> None:
         message = self._words.league_completed(rows)
-        self._post("notify_league_completed", message, (Role.PLAYER, Role.REFEREE))
+        self._post("notify_league_completed", message, self._in_turn(None, Role.REFEREE, Role.PLAYER))
 
     async def settled(self, agent_ids: Iterable[str] | None = None) -> None:
         """Waits until these agents (or all) have their notices, as far as that is worth it."""
@@ -51,11 +53,17 @@ class Announcer:
     async def close(self) -> None:
         await self._outboxes.close()
 
-    def _post(self, method: str, message: Message, roles: Iterable[Role]) -> None:
+    def _in_turn(self, round_: Round | None, *roles: Role) -> list[Member]:
+        """Whoever plays first in the coming round is told first, so that its match can begin."""
+        players = [player_id for pairing in round_.pairings for player_id in pairing.players] if round_ else []
+        turns = {player_id: turn for turn, player_id in enumerate(players)}
+        members = [member for role in roles for member in self._season.roster.of(role)]
+        return sorted(members, key=lambda member: (member.role is Role.PLAYER, turns.get(member.agent_id, len(turns))))
+
+    def _post(self, method: str, message: Message, members: Iterable[Member]) -> None:
         frame = self._line.encode(method, message.to_wire())
-        for role in roles:
-            for member in self._season.roster.of(role):
-                self._outboxes.post(member.agent_id, member.agent.endpoint, frame, self._limit)
+        for member in members:
+            self._outboxes.post(member.agent_id, member.agent.endpoint, frame, self._limit)
 
     def _noted(self, agent_id: str, error: CallFailed | None) -> None:
         if error is not None:

@@ -12,6 +12,7 @@ from agent_league.storage.files import Projection
 from agent_league.storage.repositories import PlayerHistoryRepository
 
 KEPT_GAMES = 10_000
+SAVE_INTERVAL_SECONDS = 2.0
 TEXTS = ("match_id", "game_type", "opponent_id", "outcome")
 MOVES = ("my_moves", "opponent_moves")
 
@@ -21,7 +22,7 @@ class History:
 
     def __init__(self, player_id: str, home: Path, log: JsonLogger) -> None:
         self._repository = PlayerHistoryRepository(player_id, home)
-        self._projection = Projection(self._save, log)
+        self._projection = Projection(self._save, log, SAVE_INTERVAL_SECONDS)
         self.games: list[GameRecord] = []
         self.opponents: dict[str, OpponentModel] = {}
         self._known: set[tuple[str | None, str]] = set()

@@ -10,21 +10,29 @@ import orjson
 
 from agent_league.log import JsonLogger
 
-WRITE_INTERVAL_SECONDS = 0.25
+WRITE_INTERVAL_SECONDS = 0.5
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
     """Replaces a file in one step: a reader sees the old content or the new, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        with os.fdopen(descriptor, "wb") as file:
+        with os.fdopen(_created(beside, mode), "wb") as file:
             file.write(content)
         beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def _created(path: Path, mode: int) -> int:
+    """A new file; its folder is made where it isn't there, which is rarely so."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    try:
+        return os.open(path, flags, mode)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, flags, mode)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -44,14 +52,15 @@ def read_object(path: Path) -> dict[str, Any] | None:
 class Projection:
     """A file that follows something that changes often: written at most a few times a second, and at the end."""
 
-    def __init__(self, save: Callable[[], None], log: JsonLogger) -> None:
+    def __init__(self, save: Callable[[], None], log: JsonLogger, interval: float = WRITE_INTERVAL_SECONDS) -> None:
         self._save = save
+        self._interval = interval
         self._log = log
         self._timer: asyncio.TimerHandle | None = None
 
     def changed(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(WRITE_INTERVAL_SECONDS, self.flush)
+            self._timer = asyncio.get_running_loop().call_later(self._interval, self.flush)
 
     def flush(self) -> None:
         if self._timer is None:

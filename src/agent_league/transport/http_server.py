@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.errors import PortInUse
 from agent_league.transport.carrier import Answer
@@ -62,19 +62,26 @@ class McpEndpoint:
             await _reply(send, 200, answer, JSON_TYPE)
 
 
-def make_app(answer: Answer, health: Callable[[], Mapping[str, Any]]) -> Starlette:
-    """The routes of an agent."""
+def make_app(answer: Answer, health: Callable[[], Mapping[str, Any]]) -> ASGIApp:
+    """The routes of an agent: `/mcp` straight to its endpoint, everything else through Starlette."""
 
     async def show_health(_: Request) -> Response:
         return Response(orjson.dumps(health()), media_type="application/json")
 
-    return Starlette(routes=[Route("/mcp", McpEndpoint(answer)), Route("/health", show_health)])
+    endpoint = McpEndpoint(answer)
+    pages = Starlette(routes=[Route("/health", show_health)])
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        chosen: ASGIApp = endpoint if scope["type"] == "http" and scope["path"] == "/mcp" else pages
+        await chosen(scope, receive, send)
+
+    return app
 
 
 class HttpServer:
     """One agent's server: binds at once, serves between `start` and `stop`."""
 
-    def __init__(self, app: Starlette, host: str, port: int, wanted_by: str, hint: str = "") -> None:
+    def __init__(self, app: ASGIApp, host: str, port: int, wanted_by: str, hint: str = "") -> None:
         self.socket = bind(host, port, wanted_by, hint)
         self.port: int = self.socket.getsockname()[1]
         config = uvicorn.Config(
@@ -87,6 +94,7 @@ class HttpServer:
             access_log=False,
             server_header=False,
             date_header=False,
+            proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=1,
         )

@@ -6,7 +6,8 @@ waited for, though it still gets them.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 
 from agent_league.errors import BadAnswer, CallFailed, PeerRefused
 from agent_league.transport.peer import Line
@@ -14,17 +15,40 @@ from agent_league.transport.peer import Line
 PATIENCE = 2
 MAX_WAITING = 64
 """Notices kept for a peer that doesn't take them; older ones are dropped."""
+LANES = 8
+"""Peers that get their notices at the same time: the first have all of theirs before the last have any."""
+LANE_SECONDS = 0.05
+"""After so long a peer no longer takes up a lane, so that slow ones hold up nobody."""
 
 Report = Callable[[str, CallFailed | None], None]
 """Told of each failed notice, to whom and what went wrong; and of the first one that is taken after that (None)."""
 
 
+class Lanes:
+    """Lets so many through at a time; whoever takes long no longer counts."""
+
+    def __init__(self) -> None:
+        self._places = asyncio.Semaphore(LANES)
+
+    @asynccontextmanager
+    async def lane(self) -> AsyncIterator[None]:
+        await self._places.acquire()
+        overdue = asyncio.get_running_loop().call_later(LANE_SECONDS, self._places.release)
+        try:
+            yield
+        finally:
+            if overdue.when() > asyncio.get_running_loop().time():
+                overdue.cancel()
+                self._places.release()
+
+
 class Outbox:
     """The notices to one peer, sent one after the other."""
 
-    def __init__(self, peer_id: str, line: Line, report: Report) -> None:
+    def __init__(self, peer_id: str, line: Line, lanes: Lanes, report: Report) -> None:
         self._peer_id = peer_id
         self._line = line
+        self._lanes = lanes
         self._report = report
         self._waiting: deque[tuple[str, bytes, float]] = deque(maxlen=MAX_WAITING)
         self._worker: asyncio.Task[None] | None = None
@@ -54,7 +78,9 @@ class Outbox:
     async def _work(self) -> None:
         try:
             while self._waiting:
-                await self._send(*self._waiting.popleft())
+                async with self._lanes.lane():
+                    while self._waiting:
+                        await self._send(*self._waiting.popleft())
         finally:
             self._calm.set()  # whatever happens, nobody waits for ever
 
@@ -83,12 +109,13 @@ class Outboxes:
     def __init__(self, line: Line, report: Report) -> None:
         self._line = line
         self._report = report
+        self._lanes = Lanes()
         self._boxes: dict[str, Outbox] = {}
 
     def post(self, peer_id: str, endpoint: str, frame: bytes, limit: float) -> None:
         box = self._boxes.get(peer_id)
         if box is None:
-            box = self._boxes[peer_id] = Outbox(peer_id, self._line, self._report)
+            box = self._boxes[peer_id] = Outbox(peer_id, self._line, self._lanes, self._report)
         box.post(endpoint, frame, limit)
 
     async def settled(self, peer_ids: Iterable[str]) -> None:
