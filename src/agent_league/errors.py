@@ -49,6 +49,18 @@ class ErrorCode(StrEnum):
         return self in (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
 
 
+PASSING = frozenset(
+    {
+        ErrorCode.TIMEOUT_ERROR,
+        ErrorCode.CONNECTION_ERROR,
+        ErrorCode.RATE_LIMIT_EXCEEDED,
+        ErrorCode.INTERNAL_SERVER_ERROR,
+        ErrorCode.SERVICE_UNAVAILABLE,
+    }
+)
+"""What may be different the next time."""
+
+
 class FrameCode(IntEnum):
     """The error codes of JSON-RPC 2.0 itself."""
 
@@ -119,6 +131,11 @@ class CallFailed(AgentLeagueError):
         self.message = message
         self.answer = answer
 
+    @property
+    def is_final(self) -> bool:
+        """Whether asking again is in vain."""
+        return False
+
 
 class PeerTimeout(CallFailed):
     """No answer within the limit."""
@@ -140,6 +157,13 @@ class _CodedFailure(CallFailed):
 
 class PeerRefused(_CodedFailure):
     """The peer understood that it was asked, and refused."""
+
+    @property
+    def is_final(self) -> bool:
+        """Not where the peer is busy, or was itself at fault."""
+        fault = self.answer.get("error") if isinstance(self.answer, dict) else None
+        internal = isinstance(fault, dict) and fault.get("code") == FrameCode.INTERNAL_ERROR
+        return not internal and self.code not in PASSING
 
 
 class BadAnswer(_CodedFailure):

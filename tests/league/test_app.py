@@ -1,5 +1,6 @@
 """The manager as a whole: how a league starts, and what comes after its end."""
 
+import asyncio
 import stat
 import sys
 from collections.abc import Sequence
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from agent_league.arena.in_process import play_in_process, seated
+from agent_league.arena.seats import Watchers
 from agent_league.league.app import LeagueManager, ManagerSettings
 from agent_league.league.season import Phase
+from agent_league.model.events import Event
 from agent_league.storage.paths import DataPaths
 from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import PlanMaker
@@ -206,3 +209,16 @@ def recomputed(manager: LeagueManager) -> dict[str, int]:
             for player_id in result.players:
                 points[player_id] += 1
     return points
+
+
+async def test_a_watcher_that_fails_does_not_stop_the_league(home: Path, plan: PlanMaker) -> None:
+    def fail(event: Event) -> None:
+        raise UnicodeEncodeError("ascii", "Σ", 0, 1, type(event).__name__)
+
+    made = plan(players=2, referees=1)
+    async with asyncio.timeout(30), seated(MemoryNetwork(), made.seats, Watchers(league=fail)) as agents:
+        manager = agents[0]
+        assert isinstance(manager, LeagueManager)
+        await manager.completed.wait()
+    log = (home / "logs" / "league" / made.league.league_id / "league.log.jsonl").read_text()
+    assert "watcher_failed" in log

@@ -8,7 +8,7 @@ import pytest
 
 from agent_league.league.tokens import token_hash
 from agent_league.model.events import AgentStateChanged, MatchFinished, RoundCompleted
-from agent_league.testing.peers import Params, Script, hang, rubbish
+from agent_league.testing.peers import Params, Script, always, hang, rubbish
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office, within
 from tests.league.scripted_referee import ScriptedReferee, first_wins, refusing
@@ -149,6 +149,42 @@ async def test_a_match_whose_referee_is_unreachable_goes_to_another(office: Offi
     await here.register("Gone", "http://localhost:8090/mcp", role="referee")
     await here.play(4)
     assert sorted(ids(here.referees[0])) == ["R1M1", "R1M2", "R2M1", "R2M2", "R3M1", "R3M2"]
+
+
+async def test_a_match_whose_referee_takes_it_and_vanishes_goes_to_another(office: OfficeMaker) -> None:
+    here = office(QUICK)
+    await here.seat_players(2)
+    lost = await here.seat_referee(auto_report=False)
+    other = await here.seat_referee()
+    await here.start()
+    await within(lost.hears("start_match"))
+    here.network.detach(lost.endpoint)
+    await here.completed()
+    assert ids(other) == ["R1M1"]
+
+
+async def test_a_match_whose_referee_has_forgotten_it_goes_to_another(office: OfficeMaker) -> None:
+    here = office(QUICK)
+    await here.seat_players(2)
+    unknown = {"message_type": "LEAGUE_ERROR", "error_code": "E007", "message": "no such match here"}
+    forgetful = await here.seat_referee(auto_report=False, scripts={"get_match_state": always(unknown)})
+    other = await here.seat_referee()
+    await here.start()
+    await here.completed()
+    assert (len(forgetful.orders), ids(other)) == (1, ["R1M1"])
+
+
+async def test_a_referee_that_takes_its_time_keeps_its_match(office: OfficeMaker) -> None:
+    here = office(QUICK)
+    await here.seat_players(2)
+    slow = await here.seat_referee(auto_report=False)
+    await here.seat_referee()
+    await here.start()
+    (order,) = await within(slow.hears("start_match"))
+    await within(slow.hears("get_match_state", 3))
+    assert await slow.report("R1M1", first_wins(order)) == {"status": "ok"}
+    await here.completed()
+    assert len(here.referees[1].orders) == 0
 
 
 async def test_the_results_of_a_moved_match_are_taken_from_its_new_referee_only(office: OfficeMaker) -> None:

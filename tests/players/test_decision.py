@@ -198,7 +198,9 @@ FAILING = {
 
 
 @pytest.mark.parametrize("fault", FAILING)
-async def test_a_strategy_that_fails_costs_nothing_but_the_choice_and_is_logged(home: Path, fault: str) -> None:
+async def test_a_strategy_that_fails_costs_nothing_but_the_choice_and_is_told_and_logged(
+    home: Path, fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     strategy, event = FAILING[fault]
     async with chair(home, strategy) as seat:  # type: ignore[arg-type]
         for number in range(5):
@@ -208,6 +210,9 @@ async def test_a_strategy_that_fails_costs_nothing_but_the_choice_and_is_logged(
     assert lines[0]["level"] == "ERROR"
     assert lines[0]["match_id"] == "R0M1"
     assert "no idea" in lines[0].get("error", "no idea")
+    told = capsys.readouterr().err
+    assert told.count("a random move was played") == 1
+    assert "no idea" not in lines[0].get("error", "") or "Traceback" in told
 
 
 @pytest.mark.parametrize(("chosen", "sent"), [(True, 1), (1.0, 1), (2, 2)])

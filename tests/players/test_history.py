@@ -180,3 +180,14 @@ async def test_the_opponent_is_known_from_the_invitation_where_the_result_names_
         await seat.call("notify_match_result", game_over("R1M1", status="TECHNICAL_LOSS", choices={}))
         (match,) = (await seat.state())["matches"]
     assert (match["opponent_id"], match["opponent_moves"]) == ("P04", [])
+
+
+async def test_a_player_of_another_name_under_the_same_id_starts_afresh_and_nothing_is_lost(home: Path) -> None:
+    async with chair(home, display_name="First") as seat:
+        await seat.plays("R1M1")
+    async with chair(home, display_name="Second") as seat:
+        assert (await seat.state())["stats"]["played"] == 0
+        await seat.plays("R2M1")
+    assert [match["match_id"] for match in saved(home)["matches"]] == ["R2M1"]
+    aside = json.loads((home / "data/players/P01/history-1.json").read_text())
+    assert (aside["display_name"], len(aside["matches"])) == ("First", 1)

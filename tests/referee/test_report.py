@@ -84,7 +84,6 @@ async def test_a_report_waits_for_a_manager_that_is_away(home: Path) -> None:
 STANDING = {
     "a contradiction": refusal("E002"),
     "an unknown match": refusal("E007"),
-    "a token that is not ours": refusal("E012"),
     "an unknown method": frame(error={"code": -32601, "message": "no such method"}),
 }
 
@@ -99,6 +98,26 @@ async def test_a_report_that_was_refused_for_good_is_not_sent_again_and_logged(h
         await asyncio.sleep(60)
         assert len(match.manager.heard("report_match_result")) == 1
         assert "report_refused" in {line["event_type"] for line in match.log()}
+
+
+@in_virtual_time
+async def test_where_its_token_has_expired_a_referee_registers_again_and_then_reports(home: Path) -> None:
+    async with hall(home, manager={"report_match_result": failing(1, refusal("E012"))}) as match:
+        match.pair()
+        await match.start()
+        await settled(match)
+    assert len(match.manager.heard("register_referee")) == 2
+    assert len(match.manager.heard("report_match_result")) == 2
+
+
+@in_virtual_time
+async def test_a_token_that_is_refused_anew_is_not_renewed_for_ever(home: Path) -> None:
+    async with hall(home, manager={"report_match_result": failing(9, refusal("E012"))}) as match:
+        match.pair()
+        await match.start()
+        await settled(match)
+        assert "report_refused" in {line["event_type"] for line in match.log()}
+    assert len(match.manager.heard("report_match_result")) == 2
 
 
 @in_virtual_time

@@ -74,9 +74,7 @@ class Fleet:
             ready = wait(open_pipes, tick)
             if not ready:
                 yield None
-            for pipe in ready:
-                if not isinstance(pipe, Connection):
-                    continue
+            for pipe in [pipe for pipe in open_pipes if pipe in ready]:
                 try:
                     news = pipe.recv()
                 except (EOFError, OSError):  # killed with something unread, it breaks the pipe

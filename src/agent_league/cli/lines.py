@@ -14,6 +14,7 @@ from agent_league.model.events import (
     RoundCompleted,
     RoundStarted,
 )
+from agent_league.model.results import MatchResult, Outcome
 
 
 def tell_event(event: Event) -> None:
@@ -31,7 +32,7 @@ def tell_event(event: Event) -> None:
             line = f"Round {event.round.round_id}"
         case MatchFinished():
             result = event.result
-            line = f"  {result.match_id} {' - '.join(result.players)}: {result.outcome} {result.winner or ''}"
+            line = f"  {result.match_id} {' - '.join(result.players)}: {_told(result)}"
         case RoundCompleted():
             console.print(standings_table(event.standings, f"After round {event.round_id}"))
             return
@@ -40,3 +41,11 @@ def tell_event(event: Event) -> None:
             champion = event.standings[0]
             line = f"Champion: {champion.display_name} ({champion.player_id}) with {champion.points} points."
     console.print(Text(line.rstrip()), soft_wrap=True)
+
+
+def _told(result: MatchResult) -> str:
+    """A result in a few words; of a technical loss, who failed and how."""
+    if result.outcome is not Outcome.TECHNICAL_LOSS:
+        return f"{result.winner} wins" if result.winner else "draw"
+    failed = ", ".join(f"{player} {how.replace('_', ' ')}" for player, how in result.terminations.items())
+    return f"{result.winner or 'nobody'} wins, technical loss ({failed})"

@@ -11,6 +11,7 @@ import orjson
 import typer
 
 from agent_league.cli.options import FirstPort, Home, OptionalPort, Seed, Set, open_home, say
+from agent_league.errors import AgentLeagueError
 from agent_league.model.events import LeagueCompleted
 
 TICK_SECONDS = 0.25
@@ -71,6 +72,9 @@ def run(
     except KeyboardInterrupt:
         log.warning("league_run_interrupted", league_id=plan.league.league_id)
         say("Interrupted; everything that was started has ended.")
+        raise
+    except AgentLeagueError as error:
+        log.error("league_run_failed", league_id=plan.league.league_id, error=str(error))
         raise
     seconds = time.perf_counter() - started
     log.info("league_run_completed", league_id=plan.league.league_id, seconds=round(seconds, 3))

@@ -74,7 +74,7 @@ class LeagueManager:
         self._prober = Prober(self.season, line, settings.system)
         self._conductor = Conductor(self.season, words, self._announcer, line, settings.system, self.log)
         if watch:
-            self.season.listen(watch)
+            self.season.listen(self._guarded(watch))
         self._go = asyncio.Event()
         self.completed = asyncio.Event()
         """Set once LEAGUE_COMPLETED has been told to all who listen."""
@@ -125,6 +125,17 @@ class LeagueManager:
             there = len(roster.players()) >= wanted.players and len(roster.referees()) >= wanted.referees
             if there and self.season.obstacle() is None:
                 self._start()
+
+    def _guarded(self, watch: Callable[[Event], None]) -> Callable[[Event], None]:
+        """A watcher that fails, a terminal that can't show a name for one, is no reason to stop a league."""
+
+        def tell(event: Event) -> None:
+            try:
+                watch(event)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is theirs
+                self.log.error("watcher_failed", event=type(event).__name__, error=repr(error))
+
+        return tell
 
     def _start(self) -> None:
         self.season.start()

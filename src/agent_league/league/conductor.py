@@ -4,20 +4,25 @@ Acts on what the season says; changes nothing itself.
 """
 
 import asyncio
+from collections.abc import Awaitable
 from random import Random
 
 from agent_league.config.models import SystemConfig
-from agent_league.errors import CallFailed
+from agent_league.errors import CallFailed, ErrorCode
 from agent_league.league.announcer import Announcer
 from agent_league.league.assignment import Desk
-from agent_league.league.dialect import ManagerWords
+from agent_league.league.dialect import SENDER, ManagerWords
 from agent_league.league.season import Season
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Referee
 from agent_league.model.events import AgentStateChanged, Event, MatchFinished
 from agent_league.model.schedule import Pairing, Round
+from agent_league.transport.jsonrpc import encode_request
 from agent_league.transport.peer import Line
 from agent_league.transport.retry import reconnect_delay
+
+ANNOUNCEMENT_SECONDS = 1
+"""How long a match waits for its players to have taken notice of the round."""
 
 
 class Conductor:
@@ -81,15 +86,30 @@ class Conductor:
         async with self._slot(self._season.roster.referees()[referee_id]):
             if not await self._given(pairing, referee_id):
                 return False
-            await finished.wait()
+            while not await _within(self._limit, finished.wait()):
+                if not await self._still_at_it(pairing, referee_id):
+                    return finished.is_set()
             return True
+
+    async def _still_at_it(self, pairing: Pairing, referee_id: str) -> bool:
+        """Whether a referee that has not reported yet is there and knows the match; any other answer will do."""
+        endpoint = self._season.roster.referees()[referee_id].endpoint
+        frame = encode_request("get_match_state", {"sender": SENDER, "match_id": pairing.match_id}, 0)
+        try:
+            await self._line.send(endpoint, frame, self._limit)
+        except CallFailed as error:
+            if error.code.retryable or error.code is ErrorCode.MATCH_NOT_FOUND:
+                self._log.warning("referee_lost", match_id=pairing.match_id, referee_id=referee_id, why=error.message)
+                self._season.note_call(referee_id, ok=False)
+                return False
+        return True
 
     async def _given(self, pairing: Pairing, referee_id: str) -> bool:
         """Whether the referee took the match.
 
         It may have played it although its answer was lost; and one that was suspended in the meantime isn't asked.
         """
-        await self._announcer.settled([*pairing.players, referee_id])
+        await _within(ANNOUNCEMENT_SECONDS, self._announcer.settled([*pairing.players, referee_id]))
         if pairing.match_id in self._season.results:
             return True
         if self._season.is_suspended(referee_id):
@@ -139,3 +159,13 @@ class Conductor:
                 self._back.set()
             case _:
                 pass
+
+
+async def _within(seconds: float, wait: Awaitable[object]) -> bool:
+    """Whether a wait came to its end in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            await wait
+    except TimeoutError:
+        return False
+    return True

@@ -179,7 +179,7 @@ class Player:
             await self._wait_for_registration()
         if self._history is None:
             self.log.rename(self.agent_id)
-            self._history = History(self.agent_id, self._settings.home, self.log)
+            self._history = History(self.agent_id, self._settings.display_name, self._settings.home, self.log)
         return self._history
 
     async def _wait_for_registration(self) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import inspect
+import sys
+import traceback
 
 from agent_league.log import JsonLogger
 from agent_league.players.observation import Move, Observation, Strategy
@@ -23,6 +25,7 @@ class Decision:
         self._log = log
         self._decided: dict[Question, asyncio.Task[Move]] = {}
         self._thinking: set[asyncio.Task[Move]] = set()
+        self._complained = False
 
     async def decide(self, observation: Observation) -> Move:
         question = _question(observation)
@@ -57,15 +60,28 @@ class Decision:
             move = await self._ask(observation)
             legal = [option for option in observation.legal_moves if option == move]
         except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the player
-            self._log.error("strategy_failed", match_id=observation.match_id, error=repr(error))
+            trace = traceback.format_exc()
+            self._log.error("strategy_failed", match_id=observation.match_id, error=repr(error), traceback=trace)
+            self._complain(f"The strategy failed in {observation.match_id}; a random move was played.\n{trace}")
             legal = []
         else:
             if not legal:
                 self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=repr(move)[:80])
+                allowed = ", ".join(map(repr, observation.legal_moves[:20]))
+                self._complain(
+                    f"The strategy chose {move!r:.80} in {observation.match_id}, where {allowed} are legal; "
+                    "a random move was played."
+                )
         # The referee's own spelling of the move: the strategy's may be equal and yet be written otherwise (True for 1).
         chosen = legal[0] if legal else observation.random.choice(observation.legal_moves)
         self._log.debug("decided", match_id=observation.match_id, move=chosen)
         return chosen
+
+    def _complain(self, sentence: str) -> None:
+        """Tells whoever wrote the strategy, in the player's own terminal; once, for it will fail again."""
+        if not self._complained:
+            self._complained = True
+            sys.stderr.write(f"{sentence}\nFurther failures are in {self._log.log_file}.\n")
 
     async def _ask(self, observation: Observation) -> Move:
         choose = self._strategy.choose

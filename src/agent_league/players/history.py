@@ -20,13 +20,18 @@ MOVES = ("my_moves", "opponent_moves")
 class History:
     """What a player remembers; a match is remembered once, however often its result is told."""
 
-    def __init__(self, player_id: str, home: Path, log: JsonLogger) -> None:
+    def __init__(self, player_id: str, display_name: str, home: Path, log: JsonLogger) -> None:
+        self._display_name = display_name
         self._repository = PlayerHistoryRepository(player_id, home)
         self._projection = Projection(self._save, log, SAVE_INTERVAL_SECONDS)
         self.games: list[GameRecord] = []
         self.opponents: dict[str, OpponentModel] = {}
         self._known: set[tuple[str | None, str]] = set()
-        for game in _saved_games(self._repository.load()):
+        saved = self._repository.load()
+        if saved.get("display_name", display_name) != display_name:
+            self._repository.put_aside()  # ids are given anew in each league; memories are not
+            saved = {}
+        for game in _saved_games(saved):
             self._take(game)
 
     def expect(self, league_id: str | None, match_id: str) -> None:
@@ -54,6 +59,7 @@ class History:
     def content(self) -> dict[str, Any]:
         """What `history.json` holds; the games and models are dataclasses, which the encoder knows."""
         return {
+            "display_name": self._display_name,
             "stats": self.statistics(),
             "matches": self.games[-KEPT_GAMES:],
             "opponents": self.opponents,

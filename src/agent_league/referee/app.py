@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -9,7 +10,7 @@ from typing import Any
 
 from agent_league.clock import Clock, SystemClock, format_utc
 from agent_league.config import GamesRegistry, SystemConfig
-from agent_league.errors import CallFailed, ErrorCode, FrameCode, LeagueFailed, PeerRefused, Refusal
+from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
 from agent_league.games.registry import Game, load_game
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role, advance
@@ -34,16 +35,6 @@ from agent_league.version import __version__
 
 KEPT_MATCHES = 200
 """Finished matches that `get_match_state` still knows."""
-PASSING = frozenset(
-    {
-        ErrorCode.TIMEOUT_ERROR,
-        ErrorCode.CONNECTION_ERROR,
-        ErrorCode.RATE_LIMIT_EXCEEDED,
-        ErrorCode.INTERNAL_SERVER_ERROR,
-        ErrorCode.SERVICE_UNAVAILABLE,
-    }
-)
-"""Refusals that say "not now" rather than "no"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +236,17 @@ class Referee:
             return
         limit = self._settings.system.timeouts.generic_response_timeout_sec
         failures = 0
+        renewed = False
         while True:
             report = play.words.report(play.match, play.verdict, self._session.token or "", play.score(), play.failures)
             try:
                 await self._line.ask(self._settings.manager, "report_match_result", report, limit)
             except CallFailed as error:
-                if _stands(error):
+                if error.code is ErrorCode.AUTH_TOKEN_INVALID and not renewed:
+                    renewed = True  # the token has expired: the manager gives a new one to whom it knows
+                    await self._renew_token()
+                    continue
+                if error.is_final:
                     self.log.error("report_refused", match_id=play.match.match_id, message=error.message)
                     return
                 failures += 1
@@ -258,6 +254,11 @@ class Referee:
                 await asyncio.sleep(reconnect_delay(failures, self._desk.rng))
             else:
                 return
+
+    async def _renew_token(self) -> None:
+        limit = self._settings.system.timeouts.register_referee_timeout_sec
+        with suppress(LeagueFailed):
+            await self._session.register("register_referee", "referee_id", self._application, limit)
 
     def _save(self, play: MatchPlay) -> None:
         try:
@@ -280,12 +281,3 @@ class Referee:
     def _notice_noted(self, player_id: str, error: CallFailed | None) -> None:
         if error is not None:
             self.log.warning("notice_failed", player_id=player_id, error_code=error.code, message=error.message)
-
-
-def _stands(error: CallFailed) -> bool:
-    """Whether a report was refused for good: not where the manager is busy, or was itself at fault."""
-    if not isinstance(error, PeerRefused):
-        return False
-    fault = error.answer.get("error") if isinstance(error.answer, dict) else None
-    internal = isinstance(fault, dict) and fault.get("code") == FrameCode.INTERNAL_ERROR
-    return not internal and error.code not in PASSING

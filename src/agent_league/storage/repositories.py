@@ -98,5 +98,12 @@ class PlayerHistoryRepository:
         empty = {"schema_version": SCHEMA_VERSION, "player_id": self.player_id}
         return read_object(self.path) or {**empty, "stats": {}, "matches": [], "opponents": {}}
 
+    def put_aside(self) -> None:
+        """Makes room for somebody else's history; this one stays beside it."""
+        number = 1
+        while (aside := self.path.with_name(f"history-{number}.json")).exists():
+            number += 1
+        self.path.rename(aside)
+
     def save(self, history: Mapping[str, Any]) -> None:
         write_json(self.path, {"schema_version": SCHEMA_VERSION, "player_id": self.player_id, **history})

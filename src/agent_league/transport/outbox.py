@@ -33,13 +33,20 @@ class Lanes:
     @asynccontextmanager
     async def lane(self) -> AsyncIterator[None]:
         await self._places.acquire()
-        overdue = asyncio.get_running_loop().call_later(LANE_SECONDS, self._places.release)
+        held = True
+
+        def leave() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._places.release()
+
+        overdue = asyncio.get_running_loop().call_later(LANE_SECONDS, leave)
         try:
             yield
         finally:
-            if overdue.when() > asyncio.get_running_loop().time():
-                overdue.cancel()
-                self._places.release()
+            overdue.cancel()
+            leave()
 
 
 class Outbox:

@@ -37,7 +37,11 @@ class Session:
                 if error.code is ErrorCode.AUTH_TOKEN_INVALID and self.token is not None:
                     self.token = None
                     continue
-                raise LeagueFailed(f"{self._manager} refuses the registration: {error.message}") from error
+                if error.is_final:
+                    raise LeagueFailed(f"{self._manager} refuses the registration: {error.message}") from error
+                failures += 1
+                await asyncio.sleep(reconnect_delay(failures, self._rng))
+                continue
             except CallFailed as error:
                 failures += 1
                 if failures in (1, 5) or failures % 20 == 0:
