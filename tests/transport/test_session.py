@@ -42,7 +42,8 @@ class Applicant:
 
     def __init__(self, log: JsonLogger) -> None:
         self.network = Door()
-        self.session = Session(MANAGER, Line(self.network), log)
+        self.remarks: list[str] = []
+        self.session = Session(MANAGER, Line(self.network), log, self.remarks.append)
 
     def meets(self, script: Script) -> ScriptedAgent:
         """The manager appears."""
@@ -72,6 +73,17 @@ async def test_an_accepted_agent_has_id_token_and_league(applicant: Applicant) -
     assert applicant.session.league_id == "L1"
     assert applicant.session.registered.is_set()
     assert len(manager.heard("register_player")) == 1
+
+
+@in_virtual_time
+async def test_whoever_waits_for_a_manager_is_told_once_what_it_waits_for(applicant: Applicant) -> None:
+    registering = asyncio.create_task(applicant.register())
+    await asyncio.sleep(0.1)
+    assert applicant.remarks == []
+    await asyncio.sleep(600)
+    assert applicant.remarks == [f"No League Manager answers at {MANAGER} yet; waiting for it."]
+    applicant.meets(always(ACCEPTED))
+    assert await registering == "P01"
 
 
 @in_virtual_time

@@ -13,6 +13,7 @@ from agent_league.players.strategies import load_strategy
 from agent_league.referee.app import Referee, RefereeSettings
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.dispatch import Dispatcher
+from agent_league.transport.session import Remark
 
 LOOPBACK = "127.0.0.1"
 
@@ -34,6 +35,8 @@ class Watchers:
 
     league: Callable[[Event], None] | None = None
     player: Callable[[str, GameRecord | None], None] | None = None
+    remark: Remark | None = None
+    """A referee's or player's words to the person at its terminal."""
 
 
 NO_WATCHERS = Watchers()
@@ -64,6 +67,6 @@ class Seat:
         if isinstance(self.settings, ManagerSettings):
             return LeagueManager(self.settings, carrier, watch=watchers.league)
         if isinstance(self.settings, RefereeSettings):
-            return Referee(self.settings, carrier)
+            return Referee(self.settings, carrier, remark=watchers.remark)
         strategy = load_strategy(self.strategy) if isinstance(self.strategy, str) else self.strategy
-        return Player(self.settings, strategy, carrier, watch=watchers.player)
+        return Player(self.settings, strategy, carrier, watch=watchers.player, remark=watchers.remark)

@@ -74,7 +74,7 @@ def _play(choose: Choose, arguments: argparse.Namespace, games: tuple[str, ...])
     )
     seat = Seat(settings, arguments.port, LOOPBACK, strategy=FunctionStrategy(choose))
     check_ports([seat])
-    run_async(serve_until_interrupted([seat], Watchers(player=tell), lambda: tell_waiting(settings)))
+    run_async(serve_until_interrupted([seat], Watchers(player=tell, remark=remark), lambda: tell_waiting(settings)))
 
 
 async def serve_until_interrupted(
@@ -94,6 +94,10 @@ async def serve_until_interrupted(
 def tell_waiting(settings: PlayerSettings | RefereeSettings) -> None:
     """Says where an agent is and whom it waits for, so that a wrong address doesn't look like a program that hangs."""
     sys.stderr.write(f"{settings.display_name} at {settings.endpoint} registers with {settings.manager}\n")
+
+
+def remark(sentence: str) -> None:
+    sys.stderr.write(sentence + "\n")
 
 
 def tell(player_id: str, game: Any) -> None:

@@ -125,7 +125,7 @@ def referee(
     )
     seat = Seat(identity, port, host)
     check_ports([seat])
-    run_async(serve_until_interrupted([seat], Watchers(), lambda: tell_waiting(identity)))
+    run_async(serve_until_interrupted([seat], Watchers(remark=say), lambda: tell_waiting(identity)))
 
 
 def player(
@@ -169,7 +169,7 @@ def player(
     )
     seat = Seat(identity, port, host, usable_strategies(loader, [strategy] if strategy else [])[0])
     check_ports([seat])
-    run_async(serve_until_interrupted([seat], Watchers(player=tell), lambda: tell_waiting(identity)))
+    run_async(serve_until_interrupted([seat], Watchers(player=tell, remark=say), lambda: tell_waiting(identity)))
 
 
 def start(

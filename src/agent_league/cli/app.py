@@ -7,6 +7,7 @@ from agent_league.cli import agents, run, setup
 app = typer.Typer(
     name="league",
     help="Leagues of autonomous agents that meet over an open protocol and play.",
+    epilog="In a source checkout, ./league test runs all checks.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -25,7 +25,7 @@ from agent_league.storage.paths import DataPaths, is_safe_name
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.dispatch import OK, Dispatcher, Handler, Reply
 from agent_league.transport.peer import Line
-from agent_league.transport.session import Session
+from agent_league.transport.session import Remark, Session
 from agent_league.version import __version__
 
 REGISTRATION_GRACE_SECONDS = 2
@@ -62,6 +62,7 @@ class Player:
         carrier: Carrier,
         clock: Clock | None = None,
         watch: Callable[[str, GameRecord | None], None] | None = None,
+        remark: Remark | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
@@ -73,7 +74,7 @@ class Player:
             log_root=DataPaths(settings.home).logs,
             level=settings.system.logging.level,
         )
-        self._session = Session(settings.manager, Line(carrier), self.log)
+        self._session = Session(settings.manager, Line(carrier), self.log, remark)
         self._sensors = Sensors(settings.seed, settings.display_name)
         self._decision = Decision(strategy, self.log)
         self._actuators = Actuators(self._clock, lambda: (self.agent_id, self._session.token))

@@ -30,7 +30,7 @@ from agent_league.transport.dispatch import Dispatcher
 from agent_league.transport.outbox import Outboxes
 from agent_league.transport.peer import Line
 from agent_league.transport.retry import reconnect_delay
-from agent_league.transport.session import Session
+from agent_league.transport.session import Remark, Session
 from agent_league.version import __version__
 
 KEPT_MATCHES = 200
@@ -62,11 +62,18 @@ class Referee:
 
     role = Role.REFEREE
 
-    def __init__(self, settings: RefereeSettings, carrier: Carrier, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        settings: RefereeSettings,
+        carrier: Carrier,
+        clock: Clock | None = None,
+        remark: Remark | None = None,
+    ) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
         self.agent_id = settings.wanted_id
         self.state = AgentState.INIT
+        self._remark = remark or (lambda _: None)
         system = settings.system
         self.log = JsonLogger(settings.wanted_id, log_root=DataPaths(settings.home).logs, level=system.logging.level)
         self._line = Line(carrier)
@@ -81,7 +88,7 @@ class Referee:
         self._games = {
             name: load_game(name).with_parameters(settings.games.parameters(name)) for name in settings.game_types
         }
-        self._session = Session(settings.manager, self._line, self.log)
+        self._session = Session(settings.manager, self._line, self.log, remark)
         self._running: dict[str, asyncio.Task[None]] = {}
         self._matches: dict[str, MatchPlay] = {}
         self._group: asyncio.TaskGroup | None = None
@@ -135,6 +142,7 @@ class Referee:
         self.agent_id = referee_id
         self.state = advance(self.state, AgentState.REGISTERED)
         self.log.rename(self.agent_id)
+        self._remark(f"Registered as {self.agent_id}.")
 
     def _application(self) -> Message:
         settings = self._settings
@@ -216,6 +224,7 @@ class Referee:
                 winner=verdict.winner,
                 terminations=play.match.terminations,
             )
+            self._remark(f"{match_id}: {verdict.reason}")
             await self._report(play)
         except Exception as error:  # noqa: BLE001 - one match's fault must not end the others
             self.log.error("match_failed", match_id=match_id, error=repr(error))

@@ -14,12 +14,18 @@ from agent_league.protocol.envelope import Message
 from agent_league.transport.peer import Line
 from agent_league.transport.retry import reconnect_delay
 
+Remark = Callable[[str], None]
+"""Takes a sentence for the person at the terminal."""
+PATIENT_FAILURES = 5
+"""About a second and a half: an agent started together with its manager has no reason to complain."""
+
 
 class Session:
     """An agent's side of its registration."""
 
-    def __init__(self, manager: str, line: Line, log: JsonLogger) -> None:
+    def __init__(self, manager: str, line: Line, log: JsonLogger, remark: Remark | None = None) -> None:
         self._manager = manager
+        self._remark = remark or (lambda _: None)
         self._line = line
         self._log = log
         self._rng = Random()  # noqa: S311 - jitter
@@ -46,6 +52,8 @@ class Session:
                 failures += 1
                 if failures in (1, 5) or failures % 20 == 0:
                     self._log.warning("manager_not_there", manager=self._manager, message=error.message)
+                if failures == PATIENT_FAILURES:
+                    self._remark(f"No League Manager answers at {self._manager} yet; waiting for it.")
                 await asyncio.sleep(reconnect_delay(failures, self._rng))
                 continue
             return self._accepted(answer, id_field)
