@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import chain, count, cycle, islice
 from pathlib import Path
 
 from agent_league.arena.checks import check_game, check_size, usable_strategies
@@ -110,14 +110,7 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
         league = _resized(league, players, "scheduling.matches_per_round" in loader.overrides)
     check_size(loader, league, players)
     check_game(loader, league.game_type, f"leagues/{league.league_id}.json", "game_type")
-    manager_url = f"http://{network.base_host}:{ports.manager}/mcp"
-    referee_names = _names([entry.display_name for entry in agents.active_referees], "Referee", referees)
-    player_names = _names([entry.display_name for entry in agents.active_players], "Agent", players)
-    referee_defaults = loader.load_referee_defaults()
-    player_defaults = loader.load_player_defaults()
-    games = loader.load_games_registry()
-    strategies = usable_strategies(loader, request.strategies)
-    pairs = players // 2
+    frame = _Frame(loader, request, system, league, ports)
     return LeaguePlan(
         system=system,
         league=league,
@@ -127,46 +120,76 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
             port=ports.manager,
             port_option="--manager-port",
         ),
-        referees=tuple(
+        referees=frame.referees(
+            _names([entry.display_name for entry in agents.active_referees], "Referee", referees), players // 2
+        ),
+        players=frame.players(_names([entry.display_name for entry in agents.active_players], "Agent", players)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What all seats of a plan have in common."""
+
+    loader: ConfigLoader
+    request: LeagueRequest
+    system: SystemConfig
+    league: LeagueConfig
+    ports: "_Ports"
+
+    def address(self, port: int) -> str:
+        return f"http://{self.system.network.base_host}:{port}/mcp"
+
+    def referees(self, names: Sequence[str], pairs: int) -> tuple[Seat, ...]:
+        """Together they have room for all matches of a round, so that a hung player holds up nobody's match."""
+        defaults, games = self.loader.load_referee_defaults(), self.loader.load_games_registry()
+        capacity = max(defaults.max_concurrent_matches, -(-pairs // len(names)))
+        return tuple(
             Seat(
                 RefereeSettings(
-                    system=system,
+                    system=self.system,
                     games=games,
-                    home=request.home,
-                    manager=manager_url,
-                    endpoint=f"http://{network.base_host}:{ports.referees + index}/mcp",
-                    wanted_id=f"REF{index + 1:02}",
-                    display_name=referee_names[index],
-                    version=referee_defaults.version,
-                    game_types=(league.game_type,),
-                    max_concurrent_matches=max(referee_defaults.max_concurrent_matches, -(-pairs // referees)),
-                    seed=request.seed,
+                    home=self.request.home,
+                    manager=self.address(self.ports.manager),
+                    endpoint=self.address(port),
+                    wanted_id=f"REF{number:02}",
+                    display_name=name,
+                    version=defaults.version,
+                    game_types=(self.league.game_type,),
+                    max_concurrent_matches=capacity,
+                    seed=self.request.seed,
                 ),
-                port=ports.referees + index,
+                port=port,
                 port_option="--referee-port",
             )
-            for index in range(referees)
-        ),
-        players=tuple(
+            for number, (port, name) in enumerate(zip(count(self.ports.referees), names, strict=False), start=1)
+        )
+
+    def players(self, names: Sequence[str]) -> tuple[Seat, ...]:
+        """Strategies are dealt out in turn."""
+        defaults = self.loader.load_player_defaults()
+        strategies = cycle(usable_strategies(self.loader, self.request.strategies))
+        return tuple(
             Seat(
                 PlayerSettings(
-                    system=system,
-                    home=request.home,
-                    manager=manager_url,
-                    endpoint=f"http://{network.base_host}:{ports.players + index}/mcp",
-                    wanted_id=f"P{index + 1:02}",
-                    display_name=player_names[index],
-                    version=player_defaults.version,
-                    game_types=(league.game_type,),
-                    seed=request.seed,
+                    system=self.system,
+                    home=self.request.home,
+                    manager=self.address(self.ports.manager),
+                    endpoint=self.address(port),
+                    wanted_id=f"P{number:02}",
+                    display_name=name,
+                    version=defaults.version,
+                    game_types=(self.league.game_type,),
+                    seed=self.request.seed,
                 ),
-                port=ports.players + index,
-                strategy=strategies[index % len(strategies)],
+                port=port,
+                strategy=strategy,
                 port_option="--player-port",
             )
-            for index in range(players)
-        ),
-    )
+            for number, (port, name, strategy) in enumerate(
+                zip(count(self.ports.players), names, strategies, strict=False), start=1
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
