@@ -8,7 +8,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused
+from agent_league.errors import CallFailed, ErrorCode, LeagueFailed
 from agent_league.log import JsonLogger
 from agent_league.protocol.envelope import Message
 from agent_league.transport.peer import Line
@@ -39,24 +39,24 @@ class Session:
         while True:
             try:
                 answer = await self._line.ask(self._manager, method, write(), limit)
-            except PeerRefused as error:
+            except CallFailed as error:
                 if error.code is ErrorCode.AUTH_TOKEN_INVALID and self.token is not None:
                     self.token = None
                     continue
                 if error.is_final:
                     raise LeagueFailed(f"{self._manager} refuses the registration: {error.message}") from error
                 failures += 1
-                await asyncio.sleep(reconnect_delay(failures, self._rng))
-                continue
-            except CallFailed as error:
-                failures += 1
-                if failures in (1, 5) or failures % 20 == 0:
-                    self._log.warning("manager_not_there", manager=self._manager, message=error.message)
-                if failures == PATIENT_FAILURES:
-                    self._remark(f"No League Manager answers at {self._manager} yet; waiting for it.")
+                self._tell_of(failures, error)
                 await asyncio.sleep(reconnect_delay(failures, self._rng))
                 continue
             return self._accepted(answer, id_field)
+
+    def _tell_of(self, failures: int, error: CallFailed) -> None:
+        """Now and then in the log, once at the terminal."""
+        if failures in (1, 5) or failures % 20 == 0:
+            self._log.warning("manager_not_there", manager=self._manager, message=error.message)
+        if failures == PATIENT_FAILURES:
+            self._remark(f"No League Manager answers at {self._manager} yet; waiting for it.")
 
     def _accepted(self, answer: Any, id_field: str) -> str:
         status = answer.get("status") if isinstance(answer, dict) else None
