@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from agent_league.log import JsonLogger
-from agent_league.storage.files import WRITE_INTERVAL_SECONDS, Projection, read_object, write_json, write_whole
+from agent_league.storage.files import (
+    WRITE_INTERVAL_SECONDS,
+    LineFile,
+    Projection,
+    read_object,
+    write_json,
+    write_whole,
+)
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 BOUND = 30
@@ -208,3 +215,74 @@ async def test_a_failing_write_is_logged_and_the_next_change_is_written(log: Jso
     projection.flush()
     assert len(saves.times) == 2
     assert log.log_file.read_text().count("write_failed") == 1
+
+
+def test_lines_are_there_for_others_as_soon_as_they_are_written(tmp_path: Path) -> None:
+    """Nothing waits in a buffer that dies with the process."""
+    path = tmp_path / "a" / "journal.jsonl"
+    lines = LineFile(path)
+    assert lines.read() == []
+    for number in range(3):
+        lines.append({"number": number, "text": "Zoë\n"})
+        assert [line["number"] for line in LineFile(path).read()] == list(range(number + 1))
+    assert lines.read()[0] == {"number": 0, "text": "Zoë\n"}
+    lines.close()
+
+
+def test_lines_are_added_to_those_of_an_earlier_life(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    for number in range(2):
+        lines = LineFile(path)
+        lines.append({"number": number})
+        lines.close()
+    assert LineFile(path).read() == [{"number": 0}, {"number": 1}]
+
+
+def test_a_cleared_file_is_gone_and_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    lines = LineFile(path)
+    lines.clear()
+    lines.append({"number": 0})
+    lines.clear()
+    assert not path.exists()
+    assert lines.read() == []
+    lines.append({"number": 1})
+    assert lines.read() == [{"number": 1}]
+    lines.close()
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "left"),
+    [
+        (b'{"a": 1}\n{"a": 2', [1]),
+        (b'{"a": 1}\n\xff\xfe\n{"a": 3}\n', [1, 3]),
+        (b'7\nnull\n[]\n{"a": 4}\n\n', [4]),
+        (b"", []),
+    ],
+)
+def test_of_a_spoilt_file_what_can_be_read_is_read(tmp_path: Path, spoilt: bytes, left: list[int]) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(spoilt)
+    assert [line["a"] for line in LineFile(path).read()] == left
+
+
+def test_what_comes_after_a_line_that_was_cut_off_is_not_lost_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b'{"a": 1}\n{"a": 2')
+    lines = LineFile(path)
+    lines.append({"a": 3})
+    lines.append({"a": 4})
+    lines.close()
+    assert [line["a"] for line in LineFile(path).read()] == [1, 3, 4]
+
+
+@posix_only
+def test_a_line_that_a_full_disk_cuts_off_is_told_and_costs_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    lines = LineFile(path)
+    lines.append({"a": 1})
+    with at_most(1000), pytest.raises(OSError, match=r"space|large"):
+        lines.append({"a": "x" * 2000})
+    lines.append({"a": 3})
+    lines.close()
+    assert [line["a"] for line in LineFile(path).read()] == [1, 3]

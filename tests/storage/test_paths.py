@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_league.storage.paths import DataPaths, is_safe_name
+from agent_league.model.names import is_safe_name
+from agent_league.storage.paths import DataPaths
 
 HOME = Path("SHARED")
 PATHS = DataPaths(HOME)
@@ -17,10 +18,12 @@ NAMED: list[Callable[[str], Path]] = [
     PATHS.standings,
     PATHS.rounds,
     PATHS.admin_token,
+    PATHS.run_request,
     PATHS.matches,
     lambda name: PATHS.match(name, "R1M1"),
     lambda name: PATHS.match("league", name),
     PATHS.history,
+    PATHS.history_journal,
     lambda name: PATHS.archive(name, "label"),
     lambda name: PATHS.archive("league", name),
 ]

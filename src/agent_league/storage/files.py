@@ -1,10 +1,12 @@
 """Files that are whole or not there: written beside their place, then moved into it."""
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -49,6 +51,53 @@ def read_object(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+class LineFile:
+    """A file of JSON objects, a line each, added to at once: what was written survives the process."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: BinaryIO | None = None
+
+    def append(self, value: Any) -> None:
+        if self._file is None:
+            self._file = self._opened()
+        line = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
+        if self._file.write(line) < len(line):
+            self.close()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+
+    def read(self) -> list[dict[str, Any]]:
+        """The objects; a line that was cut off, or that somebody spoilt, is left out."""
+        try:
+            lines = self._path.read_bytes().splitlines()
+        except OSError:
+            return []
+        found = []
+        for line in lines:
+            with suppress(orjson.JSONDecodeError):
+                found.append(orjson.loads(line))
+        return [value for value in found if isinstance(value, dict)]
+
+    def clear(self) -> None:
+        self.close()
+        self._path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _opened(self) -> BinaryIO:
+        """The file, ready for a new line: one that was cut off must not take the next along."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        file = self._path.open("a+b", buffering=0)
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        return file
+
+
 class Projection:
     """A file that follows something that changes often: written at most a few times a second, and at the end."""
 
@@ -62,11 +111,16 @@ class Projection:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._interval, self.flush)
 
+    def drop(self) -> None:
+        """Forgets what has changed."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def flush(self) -> None:
         if self._timer is None:
             return
-        self._timer.cancel()
-        self._timer = None
+        self.drop()
         try:
             self._save()
         except OSError as error:

@@ -1,14 +1,8 @@
 """Where everything lies inside a SHARED folder, to the letter of seed 000."""
 
-import re
 from pathlib import Path
 
-_SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
-
-
-def is_safe_name(name: str) -> bool:
-    """Whether an id from outside may name a file."""
-    return _SAFE.fullmatch(name) is not None
+from agent_league.model.names import is_safe_name
 
 
 def _safe(name: str) -> str:
@@ -36,11 +30,17 @@ class DataPaths:
     def admin_token(self, league_id: str) -> Path:
         return self.league(league_id) / "admin.token"
 
+    def run_request(self, league_id: str) -> Path:
+        return self.league(league_id) / "run.json"
+
     def matches(self, league_id: str) -> Path:
         return self.data / "matches" / _safe(league_id)
 
     def match(self, league_id: str, match_id: str) -> Path:
         return self.matches(league_id) / f"{_safe(match_id)}.json"
+
+    def match_proposal(self, league_id: str, match_id: str, referee_id: str) -> Path:
+        return self.matches(league_id) / f".{_safe(match_id)}.{_safe(referee_id)}.json"
 
     @property
     def players(self) -> Path:
@@ -48,6 +48,14 @@ class DataPaths:
 
     def history(self, player_id: str) -> Path:
         return self.players / _safe(player_id) / "history.json"
+
+    def history_journal(self, player_id: str) -> Path:
+        return self.history(player_id).with_name("history.journal.jsonl")
+
+    @property
+    def credentials(self) -> Path:
+        """The agents' own secrets; the folder is theirs, the league never looks into it."""
+        return self.data / "credentials"
 
     @property
     def logs(self) -> Path:

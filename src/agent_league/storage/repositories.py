@@ -78,13 +78,33 @@ class MatchRepository:
         return read_object(self.paths.match(self.league_id, match_id))
 
     def save(self, match_id: str, match: Mapping[str, Any]) -> None:
-        content = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "match_id": match_id}
-        write_json(self.paths.match(self.league_id, match_id), {**content, **match})
+        write_json(self.paths.match(self.league_id, match_id), self._content(match_id, match))
+
+    def propose(self, match_id: str, match: Mapping[str, Any], referee_id: str) -> Path:
+        """Writes the file of a match beside its place, where it waits until its result counts."""
+        path = self._proposal(match_id, referee_id)
+        write_json(path, self._content(match_id, match))
+        return path
+
+    def accept(self, match_id: str, referee_id: str) -> None:
+        """What a referee proposed is the match's file from here on; another's play of it doesn't count."""
+        self._proposal(match_id, referee_id).replace(self.paths.match(self.league_id, match_id))
+
+    def drop(self, match_id: str, referee_id: str) -> None:
+        """What a referee proposed doesn't count."""
+        self._proposal(match_id, referee_id).unlink(missing_ok=True)
 
     def list(self) -> list[str]:
         """The ids of all matches that have a file."""
         folder = self.paths.matches(self.league_id)
         return sorted(path.stem for path in folder.glob("*.json") if not path.name.startswith("."))
+
+    def _content(self, match_id: str, match: Mapping[str, Any]) -> dict[str, Any]:
+        head = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "match_id": match_id}
+        return {**head, **match}
+
+    def _proposal(self, match_id: str, referee_id: str) -> Path:
+        return self.paths.match_proposal(self.league_id, match_id, referee_id)
 
 
 class PlayerHistoryRepository:

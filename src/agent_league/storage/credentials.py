@@ -1,0 +1,32 @@
+"""What an agent must know to come back as itself: its id, its token and its key, readable by its owner alone."""
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from agent_league.storage.files import read_object, write_whole
+from agent_league.storage.paths import DataPaths
+
+NOT_SAFE = re.compile(r"[^A-Za-z0-9]+")
+
+
+class CredentialsFile:
+    """`data/credentials/<role>-<name>-<hash>.json`: for an agent of this name and address, at one manager.
+
+    Whoever starts a second agent of the same name elsewhere is somebody else, and must not come back as the first.
+    """
+
+    def __init__(self, home: Path, role: str, display_name: str, endpoint: str, manager: str) -> None:
+        digest = hashlib.sha256("\n".join((role, display_name, endpoint, manager)).encode()).hexdigest()
+        readable = NOT_SAFE.sub("-", display_name).strip("-").lower()[:40]
+        self.path = DataPaths(home).credentials / f"{role}-{readable}-{digest[:12]}.json"
+
+    def load(self) -> dict[str, Any]:
+        """What was saved; nothing where there is no such file."""
+        return read_object(self.path) or {}
+
+    def save(self, content: dict[str, Any]) -> None:
+        write_whole(self.path, orjson.dumps(content, option=orjson.OPT_INDENT_2), mode=0o600)

@@ -1,0 +1,276 @@
+"""The store in a database: SQLite in a file by default, PostgreSQL by its address.
+
+Owns the connection, its transactions and the translation of a database's errors; nothing else imports SQLAlchemy. What
+is said to the database stands in `tables.py` and `migrations.py`.
+"""
+
+import os
+import stat
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, NullPool, TextClause, create_engine, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, ProgrammingError, SQLAlchemyError
+
+from agent_league.errors import UserError
+from agent_league.storage import migrations, tables
+from agent_league.storage.base import Deposed, Row, Saved, SeasonRow, StoreFailed, key_of
+
+SQLITE = "sqlite"
+POSTGRES = "postgresql"
+DRIVERS = {SQLITE: SQLITE, POSTGRES: "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+FORMS = "expected sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
+WAIT_SECONDS = 10
+"""How long a server or somebody else's lock may keep a call waiting."""
+
+CONNECT: Mapping[str, Mapping[str, Any]] = {
+    SQLITE: {"isolation_level": None, "check_same_thread": False},
+    POSTGRES: {"connect_timeout": WAIT_SECONDS, "tcp_user_timeout": WAIT_SECONDS * 1000},
+}
+SESSION = {
+    SQLITE: (
+        f"PRAGMA busy_timeout = {WAIT_SECONDS * 1000}",
+        "PRAGMA journal_mode = WAL",
+        "PRAGMA synchronous = FULL",
+        "PRAGMA foreign_keys = ON",
+    ),
+    POSTGRES: (
+        f"SET lock_timeout = '{WAIT_SECONDS}s'",
+        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+    ),
+}
+SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(1818583397)"
+"""One process at a time changes the schema; the number is ours alone. SQLite has one writer anyway."""
+
+WRITE = {kind: text(statement) for kind, statement in tables.WRITE.items()}
+
+MENDED_BY = {
+    "SQLITE_CANTOPEN": "the file and its folder must be writable for this user",
+    "SQLITE_READONLY": "the file and its folder must be writable for this user",
+    "SQLITE_NOTADB": "move the file away or name another one",
+    "SQLITE_CORRUPT": "move the file away, or bring back a copy of it",
+    "SQLITE_ERROR": "give the league a file of its own",
+    "25": "the league needs a database that it may write to",
+    "28": "check the user and the password in the address",
+    "3D": "make it with createdb, or name another one",
+    "42": "the league needs a database of its own, in which its user may make tables",
+}
+"""What a person can do, by the beginning of the database's own code."""
+REFUSED = {
+    "does not exist": "make it on the server, or name another one",
+    "authentication failed": "check the user and the password in the address",
+    "no password supplied": "write the password into the address",
+    "pg_hba.conf": "let the server accept this user from here",
+    "not permitted to log in": "name a user who may log in",
+}
+"""The same for a server that refuses a connection: it says why in words alone."""
+
+
+def store_address(home: Path, asked_for: str | None = None) -> str:
+    """Where a manager with this home keeps its league."""
+    file = URL.create(SQLITE, database=str(home.absolute() / "data" / "league.db"))
+    return asked_for or file.render_as_string(hide_password=False)
+
+
+class SqlStore:
+    """A `Store` in a database. It connects when it is first asked, and again after a connection was lost."""
+
+    def __init__(self, address: str) -> None:
+        url = _read_address(address)
+        self._kind = url.get_backend_name()
+        self._file = Path(url.database or "") if self._kind == SQLITE else None
+        self._name = str(self._file or f"postgresql://{url.host or ''}/{url.database or ''}")
+        options = {name: value for name, value in CONNECT[self._kind].items() if name not in url.query}
+        try:
+            self._engine = create_engine(url, poolclass=NullPool, connect_args=options)
+        except ImportError as error:
+            raise UserError(
+                f"The store {self._name} needs psycopg, which can't be used here ({error}). "
+                "Install it: pip install 'agent-league[postgres]'"
+            ) from None
+        self._fence = text(tables.FENCE + (" FOR UPDATE" if self._kind == POSTGRES else ""))
+        self._season = text(tables.SEASON + (" FOR SHARE" if self._kind == POSTGRES else ""))
+        self._connection: Connection | None = None
+        self._is_up_to_date = False
+        self._epochs: dict[int, int] = {}
+        self._turn = threading.Lock()
+
+    def open(self, league_id: str) -> Saved | None:
+        with self._transaction() as connection:
+            connection.execute(text(tables.TAKE_OVER), {"league_id": league_id})
+            epoch, saved = self._load(connection, league_id)
+        if saved:
+            self._epochs[saved.season.season_id] = epoch
+        return saved
+
+    def read(self, league_id: str) -> Saved | None:
+        with self._transaction("BEGIN") as connection:
+            return self._load(connection, league_id)[1]
+
+    def create(self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]) -> SeasonRow:
+        values = tables.values_of(0, SeasonRow(0, league_id, created_at, signing_key, settings))
+        with self._transaction() as connection:
+            connection.execute(text(tables.PUT_ASIDE), {"league_id": league_id})
+            [made] = _answers(connection, text(tables.CREATE), values)
+        epoch, season = tables.season_of(values | made)
+        self._epochs[season.season_id] = epoch
+        return season
+
+    def write(self, season_id: int, rows: Sequence[Row]) -> None:
+        groups: dict[type[Row], list[dict[str, Any]]] = {}
+        for row in {key_of(row): row for row in rows}.values():
+            groups.setdefault(type(row), []).append(tables.values_of(season_id, row))
+        with self._transaction() as connection:
+            epoch = connection.execute(self._fence, {"season_id": season_id}).scalar()
+            if epoch is None or epoch != self._epochs.get(season_id):
+                raise Deposed(f"Season {season_id} in the store {self._name} is no longer this manager's.")
+            for kind, values in groups.items():
+                connection.execute(WRITE[kind], values)
+
+    def put_aside(self, league_id: str) -> bool:
+        with self._transaction() as connection:
+            return connection.execute(text(tables.PUT_ASIDE), {"league_id": league_id}).rowcount > 0
+
+    def close(self) -> None:
+        with self._turn:
+            self._let_go()
+
+    def _load(self, connection: Connection, league_id: str) -> tuple[int, Saved | None]:
+        found = _answers(connection, self._season, {"league_id": league_id})
+        if not found:
+            return 0, None
+        epoch, season = tables.season_of(found[0])
+        of_it = {"season_id": season.season_id}
+        agents = [tables.agent_of(row) for row in _answers(connection, text(tables.AGENTS), of_it)]
+        matches = [tables.match_of(row) for row in _answers(connection, text(tables.MATCHES), of_it)]
+        return epoch, Saved(season, agents, matches)
+
+    @contextmanager
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[Connection]:
+        """All or nothing; `begin` is for SQLite, which has to know at once whether there is something to write."""
+        with (
+            self._turn,
+            self._translated(),
+            self._committed(self._connection or self._connect(), begin) as connection,
+        ):
+            yield connection
+
+    @contextmanager
+    def _committed(self, connection: Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[Connection]:
+        try:
+            if self._kind == SQLITE:
+                connection.exec_driver_sql(begin)
+            yield connection
+            connection.commit()
+        except BaseException:
+            self._roll_back(connection)
+            raise
+
+    def _roll_back(self, connection: Connection) -> None:
+        try:
+            connection.rollback()
+        except SQLAlchemyError:
+            connection.invalidate()
+        if connection.invalidated:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connect(self) -> Connection:
+        if self._file is not None:
+            _make_private(self._file)
+        self._connection = connection = self._engine.connect()
+        try:
+            for statement in SESSION[self._kind]:
+                connection.exec_driver_sql(statement)
+            connection.commit()
+            while not self._is_up_to_date:
+                self._is_up_to_date = self._migrate(connection)
+        except BaseException:
+            self._let_go()
+            raise
+        return connection
+
+    def _migrate(self, connection: Connection) -> bool:
+        """Takes the next step, or says that there is none left to take."""
+        newest = len(migrations.STEPS)
+        with self._committed(connection):
+            if self._kind == POSTGRES:
+                connection.exec_driver_sql(SCHEMA_LOCK)
+            connection.exec_driver_sql(migrations.VERSIONS)
+            version: int = connection.exec_driver_sql("SELECT max(version) FROM agent_league_schema").scalar() or 0
+            if version > newest:
+                raise UserError(
+                    f"The store {self._name} has schema version {version}, and this agent-league knows versions up to "
+                    f"{newest}. Update agent-league, or name another store with --store."
+                )
+            if version < newest:
+                for statement in migrations.STEPS[version]:
+                    connection.exec_driver_sql(statement.format(numbered=migrations.NUMBERED[self._kind]))
+                connection.execute(text(migrations.TAKEN), {"version": version + 1})
+        return version >= newest
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Foreign errors end here. Only the first line of a database's words is used: the others may show rows."""
+        try:
+            yield
+        except (SQLAlchemyError, OSError) as error:
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            reason = str(cause).strip().partition("\n")[0]
+            advice = None if self._is_up_to_date else _advice(error, cause, reason)
+            if advice:
+                raise UserError(f"The store {self._name} can't be used: {reason}; {advice}.") from None
+            raise StoreFailed(f"The store {self._name} can't be used now: {reason}") from None
+
+
+def _answers(connection: Connection, statement: TextClause, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [row._asdict() for row in connection.execute(statement, values)]
+
+
+def _read_address(address: str) -> URL:
+    """The parts of an address. It may hold a password, so that one that can't be read is not repeated."""
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
+        raise UserError(f"The store's address can't be read: {FORMS}") from None
+    driver = DRIVERS.get(url.drivername, url.drivername)
+    if driver not in DRIVERS.values():
+        raise UserError(f"The store's address begins with {url.drivername}: {FORMS}")
+    if driver == SQLITE and url.database in {None, "", ":memory:"}:
+        raise UserError("A store in SQLite's memory keeps nothing: expected sqlite:///FILE")
+    if "@" in (url.host or ""):
+        raise UserError("The store's address has more than one @; inside a password it is written %40")
+    return url.set(drivername=driver)
+
+
+def _make_private(file: Path) -> None:
+    """Makes the file before SQLite does: it holds keys, and what SQLite puts beside it gets the same mode.
+
+    A file that is there is not opened, because closing it again would take SQLite's locks away within this process.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        for part in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
+            if part.is_file() and stat.S_IMODE(part.stat().st_mode) & 0o077:
+                part.chmod(0o600)
+
+
+def _advice(error: Exception, cause: BaseException | None, reason: str) -> str | None:
+    """What a person can do about it; None where waiting may help."""
+    if isinstance(error, OSError):
+        return MENDED_BY["SQLITE_CANTOPEN"]
+    code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
+    known = [advice for beginning, advice in MENDED_BY.items() if code.startswith(beginning)]
+    if not code:
+        known += [advice for words, advice in REFUSED.items() if words in reason]
+        known += ["check the address"] if isinstance(error, ProgrammingError) else []
+    return known[0] if known else None

@@ -1,0 +1,91 @@
+"""The rows of a store as SQL: what is said to a database, and how its answers become rows again.
+
+Plain SQL that SQLite and PostgreSQL both read; knows nothing of connections. What an agent says of itself is one JSON
+value, so that no name or number of a stranger's can make a database refuse a row.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from agent_league.storage.base import AgentRow, MatchRow, Row, SeasonRow
+
+FENCE = "SELECT epoch FROM seasons WHERE season_id = :season_id"
+TAKE_OVER = "UPDATE seasons SET epoch = epoch + 1 WHERE league_id = :league_id AND NOT put_aside"
+PUT_ASIDE = "UPDATE seasons SET epoch = epoch + 1, put_aside = TRUE WHERE league_id = :league_id AND NOT put_aside"
+CREATE = """
+    INSERT INTO seasons (
+        epoch, put_aside, league_id, created_at, phase, rounds_completed, announced, signing_key, settings
+    ) VALUES (1, FALSE, :league_id, :created_at, :phase, :rounds_completed, :announced, :signing_key, :settings)
+    RETURNING season_id, epoch
+"""
+SEASON = """
+    SELECT epoch, season_id, league_id, created_at, signing_key, settings, phase, rounds_completed, announced
+    FROM seasons WHERE league_id = :league_id AND NOT put_aside
+"""
+AGENTS = """
+    SELECT agent_id, role, state, failures, token_sha256, token_expires, key_sha256, claims
+    FROM agents WHERE season_id = :season_id ORDER BY number
+"""
+MATCHES = """
+    SELECT match_id, round_id, player_a, player_b, referee_id, result
+    FROM matches WHERE season_id = :season_id ORDER BY number
+"""
+WRITE: Mapping[type[Row], str] = {
+    SeasonRow: """
+        UPDATE seasons SET
+            created_at = :created_at, signing_key = :signing_key, settings = :settings, phase = :phase,
+            rounds_completed = :rounds_completed, announced = :announced
+        WHERE season_id = :season_id
+    """,
+    AgentRow: """
+        INSERT INTO agents (
+            season_id, agent_id, role, state, failures, token_sha256, token_expires, key_sha256, claims
+        ) VALUES (
+            :season_id, :agent_id, :role, :state, :failures, :token_sha256, :token_expires, :key_sha256, :claims
+        ) ON CONFLICT (season_id, agent_id) DO UPDATE SET
+            role = excluded.role, state = excluded.state, failures = excluded.failures, claims = excluded.claims,
+            token_sha256 = excluded.token_sha256, token_expires = excluded.token_expires,
+            key_sha256 = excluded.key_sha256
+    """,
+    MatchRow: """
+        INSERT INTO matches (season_id, match_id, round_id, player_a, player_b, referee_id, result)
+        VALUES (:season_id, :match_id, :round_id, :player_a, :player_b, :referee_id, :result)
+        ON CONFLICT (season_id, match_id) DO UPDATE SET
+            round_id = excluded.round_id, player_a = excluded.player_a, player_b = excluded.player_b,
+            referee_id = excluded.referee_id, result = excluded.result
+    """,
+}
+
+CLAIMS = ("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol")
+JSON_COLUMNS = ("claims", "settings", "result")
+
+
+def values_of(season_id: int, row: Row) -> dict[str, Any]:
+    """What fills the statement that writes this row."""
+    values = {part.name: getattr(row, part.name) for part in fields(row)} | {"season_id": season_id}
+    if isinstance(row, AgentRow):
+        values["claims"] = {name: values.pop(name) for name in CLAIMS}
+    return values | {name: json.dumps(values[name]) for name in JSON_COLUMNS if values.get(name) is not None}
+
+
+def agent_of(answer: Mapping[str, Any]) -> AgentRow:
+    values = _read(answer)
+    return AgentRow(**values.pop("claims"), **values)
+
+
+def match_of(answer: Mapping[str, Any]) -> MatchRow:
+    return MatchRow(**_read(answer))
+
+
+def season_of(answer: Mapping[str, Any]) -> tuple[int, SeasonRow]:
+    """A season, and how often it has changed hands."""
+    values = _read(answer)
+    values["announced"] = bool(values["announced"])
+    return values.pop("epoch"), SeasonRow(**values)
+
+
+def _read(answer: Mapping[str, Any]) -> dict[str, Any]:
+    values = dict(answer)
+    return values | {name: json.loads(values[name]) for name in JSON_COLUMNS if values.get(name) is not None}

@@ -1,0 +1,58 @@
+"""Credentials: an agent's own secrets, for itself alone."""
+
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_league.storage.credentials import CredentialsFile
+
+WHO = ("player", "Agent Alpha", "http://localhost:8101/mcp", "http://localhost:8000/mcp")
+CONTENT = {"agent_id": "P01", "auth_token": "tok-p01-secret", "public_key": {"x": "abc"}}
+
+
+def test_what_was_saved_is_there_in_the_next_life(tmp_path: Path) -> None:
+    CredentialsFile(tmp_path, *WHO).save(CONTENT)
+    assert CredentialsFile(tmp_path, *WHO).load() == CONTENT
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_another_role_name_address_or_manager_is_somebody_else(tmp_path: Path, place: int) -> None:
+    other = list(WHO)
+    other[place] += "x"
+    CredentialsFile(tmp_path, *WHO).save(CONTENT)
+    assert CredentialsFile(tmp_path, *other).load() == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_only_the_owner_can_read_them_also_where_the_file_was_open_to_all(tmp_path: Path) -> None:
+    file = CredentialsFile(tmp_path, *WHO)
+    file.save(CONTENT)
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+    file.path.chmod(0o644)
+    file.save(CONTENT)
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "Zoë 🎲", "", "x" * 500, "a\x00b\n\x1b[31m", ".", "CON"])
+def test_any_name_gives_a_file_in_the_folder(tmp_path: Path, name: str) -> None:
+    file = CredentialsFile(tmp_path, "player", name, *WHO[2:])
+    file.save(CONTENT)
+    assert file.path.parent == tmp_path / "data" / "credentials"
+    assert [path.name for path in file.path.parent.iterdir()] == [file.path.name]
+    assert file.path.name.isascii()
+
+
+def test_names_that_look_alike_as_files_are_kept_apart(tmp_path: Path) -> None:
+    first, second = (CredentialsFile(tmp_path, "player", name, *WHO[2:]) for name in ("A b", "A-b"))
+    first.save(CONTENT)
+    assert second.load() == {}
+
+
+@pytest.mark.parametrize("spoilt", [b"", b"{", b"[]", b"\xff", b"null"])
+def test_a_spoilt_file_holds_nothing(tmp_path: Path, spoilt: bytes) -> None:
+    file = CredentialsFile(tmp_path, *WHO)
+    file.save(CONTENT)
+    file.path.write_bytes(spoilt)
+    assert file.load() == {}
