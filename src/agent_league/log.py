@@ -17,15 +17,18 @@ import orjson
 from agent_league.clock import format_utc
 
 LEVELS = {"DEBUG": 10, "INFO": 20, "WARN": 30, "WARNING": 30, "ERROR": 40}
-SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "token"})
+SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "application_key", "token"})
 REDACTED = "[redacted]"
-TOKEN = re.compile(r"\btok-[\w-]{8,}", re.ASCII)
+TOKEN = re.compile(r"tok-[\w-]{8,}", re.ASCII)
+SIGNED = "eyJ"
+"""How every signed token begins; it has three parts with dots between."""
+RUN = re.compile(r"[\w.-]+", re.ASCII)
 
 
 def redacted(value: Any) -> Any:
     """The same data with tokens struck out: by the name of their field, and wherever else one stands."""
     if isinstance(value, str):
-        return TOKEN.sub(REDACTED, value) if "tok-" in value else value
+        return _without_tokens(value)
     if isinstance(value, dict):
         return {
             redacted(key): REDACTED if key in SECRET_FIELDS and inner is not None else redacted(inner)
@@ -36,10 +39,24 @@ def redacted(value: Any) -> Any:
     return value
 
 
+def _without_tokens(text: str) -> str:
+    if "tok-" in text:
+        text = TOKEN.sub(REDACTED, text)
+    return RUN.sub(_without_signed, text) if SIGNED in text else text
+
+
+def _without_signed(run: re.Match[str]) -> str:
+    """A run of a token's letters up to where a token begins; in this way a long text is read once only."""
+    text = run[0]
+    start = text.find(SIGNED)
+    return text if start < 0 or text.count(".", start) < 2 else text[:start] + REDACTED
+
+
 def _as_json(entry: Mapping[str, Any]) -> str:
-    """One line; the slow way for what the fast one doesn't take: huge integers, file names that are no Unicode."""
+    """One line that a terminal may be shown; the slow way for what the fast one doesn't take or doesn't spell out."""
     try:
-        return orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        line = orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        return line if line.isprintable() else json.dumps(orjson.loads(line))
     except TypeError:
         return json.dumps(entry, default=str)
 

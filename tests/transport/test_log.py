@@ -89,6 +89,7 @@ TOKEN = "tok-p01-0123456789abcdef"
         {"match_token": TOKEN},
         {"admin_token": TOKEN},
         {"token": TOKEN},
+        {"application_key": TOKEN},
         {"message": {"auth_token": TOKEN}},
         {"messages": [{"a": [{"b": ({"auth_token": TOKEN},)}]}]},
         {"message": {"auth_token": [TOKEN]}},
@@ -102,6 +103,44 @@ def test_a_token_is_left_out_at_any_depth(tmp_path: Path, details: dict[str, Any
     text = log.log_file.read_text("utf-8")
     assert TOKEN not in text
     assert "[redacted]" in text
+
+
+SIGNED = "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJSMU0xIn0.c2lnbmF0dXJl_-"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (SIGNED, "[redacted]"),
+        (f"Bearer {SIGNED}, again {SIGNED}", "Bearer [redacted], again [redacted]"),
+        (f'{{"auth_token": "{SIGNED}"}}', '{"auth_token": "[redacted]"}'),
+        (f"https://host/mcp?token={SIGNED}&x=1", "https://host/mcp?token=[redacted]&x=1"),
+        (f"line\\n{SIGNED}\\n", "line\\n[redacted]\\n"),
+        (f"ü{SIGNED}ü", "ü[redacted]ü"),
+        (f"one.{SIGNED}", "one.[redacted]"),
+        (f"line\\n{TOKEN}", "line\\n[redacted]"),
+        ("eyJ is how it begins. So. Far.", "eyJ is how it begins. So. Far."),
+        ("hey.Joe.was.here", "hey.Joe.was.here"),
+    ],
+)
+def test_a_signed_token_is_struck_out_wherever_it_stands(text: str, left: str) -> None:
+    assert redacted({"a": [text]}) == {"a": [left]}
+    assert redacted({text: 1}) == {left: 1}
+
+
+@pytest.mark.parametrize("unit", ["eyJ", "eyJ.", ".", "eyJ ", "tok-", "a"])
+def test_a_long_text_is_read_once_only(unit: str) -> None:
+    text = "eyJ tok-" + unit * (1_000_000 // len(unit))
+    assert len(redacted(text)) <= len(text)
+
+
+def test_a_secret_is_known_by_its_field_whatever_it_looks_like() -> None:
+    fields = ("auth_token", "match_token", "admin_token", "application_key", "token")
+    assert redacted(dict.fromkeys(fields, "s3cret")) == dict.fromkeys(fields, "[redacted]")
+
+
+def test_a_public_key_is_no_secret() -> None:
+    assert redacted({"public_key": {"kty": "OKP", "x": "abc"}}) == {"public_key": {"kty": "OKP", "x": "abc"}}
 
 
 def test_what_is_redacted_stays_the_same_otherwise() -> None:

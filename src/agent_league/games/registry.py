@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -36,6 +37,7 @@ def game_types() -> tuple[str, ...]:
     return tuple(sorted(point.name for point in entry_points(group=GROUP)))
 
 
+@cache
 def load_game(game_type: str) -> Game:
     """A game by its name."""
     for point in entry_points(group=GROUP):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.referee.draw import commitment, draw, new_match_seed
+from agent_league.games.draw import commitment, draw, new_match_seed
 
 NUMBERS: list[tuple[Any, float]] = [(number, 1) for number in range(1, 11)]
 

@@ -1,0 +1,88 @@
+"""`league verify`: is a match file true to itself?"""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from agent_league.cli import FAILED, WRONG_INPUT
+from agent_league.errors import UserError
+from agent_league.model.names import printable
+
+
+def verify(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Match files, or folders with match files in them.")
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Check match files: the draw against its commitment, and the result against rules, moves and transcript.
+
+    Exit code 0: all holds. 1: something doesn't. 2: not a match file.
+    """
+    reports = [_report(path) for path in _match_files(files)]
+    if json:
+        sys.stdout.write(
+            orjson.dumps({"ok": all(report["ok"] for report in reports), "files": reports}).decode() + "\n"
+        )
+    else:
+        for report in reports:
+            sys.stdout.write("".join(printable(line) + "\n" for line in _lines(report, in_full=len(reports) == 1)))
+    if any(report["findings"] and not report["ok"] for report in reports):
+        raise typer.Exit(FAILED)
+    if not all(report["ok"] for report in reports):
+        raise typer.Exit(WRONG_INPUT)
+
+
+def _match_files(paths: list[Path]) -> list[Path]:
+    """The files themselves; of a folder all JSON files in it, of a SHARED folder its matches."""
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            found.append(path)
+            continue
+        matches = path / "data" / "matches"
+        inside = sorted((matches if matches.is_dir() else path).rglob("[!.]*.json"))
+        if not inside:
+            raise UserError(f"No match files in {path}.")
+        found += inside
+    return found
+
+
+def _report(path: Path) -> dict[str, Any]:
+    from agent_league.referee.match_file import NotAMatchFile
+    from agent_league.referee.verify import verify_match
+
+    try:
+        content = orjson.loads(path.read_bytes())
+        if not isinstance(content, dict):
+            raise NotAMatchFile("not a match file: expected a JSON object")
+        findings = verify_match(content)
+    except (OSError, orjson.JSONDecodeError, NotAMatchFile) as error:
+        return {"file": str(path), "ok": False, "error": _sentence(error), "findings": []}
+    return {
+        "file": str(path),
+        "ok": all(finding.ok for finding in findings),
+        "error": None,
+        "findings": [{"check": item.check, "ok": item.ok, "sentence": item.sentence} for item in findings],
+    }
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"can't be read: {error.strerror}"
+    if isinstance(error, orjson.JSONDecodeError):
+        return f"not a match file: not JSON ({error})"
+    return str(error)
+
+
+def _lines(report: dict[str, Any], *, in_full: bool) -> list[str]:
+    """A line for the file, and one for each check; of many files only what doesn't hold."""
+    if report["error"]:
+        return [f"{report['file']}: {report['error']}"]
+    findings = report["findings"]
+    checks = [f"  {'ok   ' if item['ok'] else 'WRONG'} {item['check']}: {item['sentence']}" for item in findings]
+    shown = [line for line, item in zip(checks, findings, strict=True) if in_full or not item["ok"]]
+    return [f"{report['file']}: {'all holds' if report['ok'] else 'something does not hold'}", *shown]

@@ -1,0 +1,100 @@
+"""A player's own check of the draw: with nothing but what the referee told it, and nobody to trust."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from agent_league.errors import ConfigError
+from agent_league.games.base import CHANCE, Move, State
+from agent_league.games.draw import commitment, draw
+from agent_league.games.registry import Game, load_game
+
+
+class _Unplayable(Exception):
+    """The moves are not those of a whole match."""
+
+
+def draw_problem(
+    *,
+    game_type: str,
+    parameters: Mapping[str, Any] | None,
+    players: tuple[str, str],
+    promised: str | None,
+    seed: str | None,
+    result: Mapping[str, Any],
+) -> str | None:
+    """What is wrong with a match's draw, in a sentence; None where nothing is, or nothing was promised.
+
+    `players` are PLAYER_A and PLAYER_B; `promised` and `parameters` are the invitation's `draw_commitment` and
+    `game_parameters` (None: the game's own); `seed` and `result` are GAME_OVER's `draw_seed` and `game_result`. After
+    a technical loss, and of a game that isn't installed, only the seed can be checked.
+    """
+    problem = None if promised is None else _seed_problem(promised, seed)
+    if promised is None or problem or result.get("status") == "TECHNICAL_LOSS":
+        return problem
+    try:
+        game = load_game(game_type)
+    except ConfigError:
+        return None
+    try:
+        return _result_problem(game.with_parameters(parameters or {}), players, str(seed), result)
+    except (ConfigError, _Unplayable) as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - a third party's rules may raise anything, on anybody's parameters
+        return f"the rules of {game_type} broke down on this result: {error!r:.200}"
+
+
+def _seed_problem(promised: str, seed: str | None) -> str | None:
+    if not isinstance(seed, str):
+        return "the seed of the draw was promised and not revealed"
+    if commitment(seed) != promised:
+        return f"the revealed seed's hash is {commitment(seed)}, but {promised!r:.80} was promised"
+    return None
+
+
+def _result_problem(game: Game, players: tuple[str, str], seed: str, result: Mapping[str, Any]) -> str | None:
+    state, moves = _play_again(game, players, seed, result.get("choices"))
+    returns = game.rules.returns(state)
+    winner = next((player for player, value in zip(players, returns, strict=True) if value > 0), None)
+    expected = {**game.wire.result(state, moves, players), "winner_player_id": winner}
+    for name, value in expected.items():
+        if _written(result.get(name)) != _written(value):
+            return f"{name} is {result.get(name)!r:.80}, but seed and choices give {value!r:.80}"
+    return None
+
+
+def _play_again(game: Game, players: tuple[str, str], seed: str, choices: Any) -> tuple[State, list[dict[str, Move]]]:
+    """The last state and the moves step by step, from each player's own."""
+    rest = [_moves(choices, player) for player in players]
+    state, moves, step = game.rules.new(game.parameters), list[dict[str, Move]](), 0
+    while actors := game.rules.actors(state):
+        if actors == (CHANCE,):
+            made = {CHANCE: draw(seed, step, game.rules.legal(state, CHANCE))}
+        else:
+            made = {seat: _next_move(game, state, seat, rest[seat], players[seat]) for seat in actors}
+            moves.append({players[seat]: move for seat, move in made.items()})
+        state = game.rules.apply(state, made)
+        step += 1
+    if any(rest):
+        raise _Unplayable("choices hold more moves than the match has steps")
+    return state, moves
+
+
+def _moves(choices: Any, player: str) -> list[Move]:
+    """A player's moves, first to last; a game with one move a player gives it by itself."""
+    found = choices.get(player) if isinstance(choices, Mapping) else None
+    return list(found) if isinstance(found, list) else [found]
+
+
+def _next_move(game: Game, state: State, seat: int, rest: list[Move], player: str) -> Move:
+    if not rest:
+        raise _Unplayable(f"choices lack a move of {player}")
+    move, options = rest.pop(0), game.rules.legal(state, seat)
+    if not any(type(option) is type(move) and option == move for option in options):
+        raise _Unplayable(f"choices have {move!r:.80} for {player}, which the rules don't allow")
+    return move
+
+
+def _written(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)

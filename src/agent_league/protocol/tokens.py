@@ -1,0 +1,190 @@
+"""Signed tokens: what the manager signs for a match or for a call of its own, and how an agent checks it.
+
+Ed25519 through PyJWT; the algorithm is fixed, whatever a token says of itself. Time comes in as an argument, so that
+whoever knows that its clock is wrong can put it right. A token never appears in what is said of it.
+"""
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, Self
+
+import jwt
+import orjson
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from jwt.algorithms import OKPAlgorithm
+from pydantic import Field, ValidationError
+
+from agent_league.clock import format_utc
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.model.agents import Role
+from agent_league.protocol.envelope import Part
+
+ALGORITHM = "EdDSA"
+CURVE = "Ed25519"
+LEEWAY_SECONDS = 30
+LONGEST_TOKEN = 4096
+KEPT_TOKENS = 1024
+"""Good ones that a verifier remembers: a player shows up in few matches at once."""
+FORM = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
+
+Use = Literal["match", "manager"]
+
+
+class Claims(Part):
+    """What a token says; `use` keeps the two kinds apart."""
+
+    use: Use
+    iss: str
+    sub: str
+    aud: list[str]
+    exp: int
+    ref: str | None = None
+    players: list[str] = Field(default_factory=list)
+
+
+class Expired(Refusal):
+    """A good token whose time is over, by the clock it was checked with."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(ErrorCode.AUTH_TOKEN_INVALID, f"'auth_token' is not valid: {why}")
+
+
+class SigningKey:
+    """The manager's private key."""
+
+    def __init__(self, key: Ed25519PrivateKey) -> None:
+        self._key = key
+        self.saved: str = OKPAlgorithm.to_jwk(key)
+        self.public: dict[str, str] = OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)
+
+    @classmethod
+    def new(cls) -> Self:
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def load(cls, saved: str) -> Self:
+        """The key that `saved` gave; a ValueError where it is no such thing."""
+        try:
+            found = orjson.loads(saved)
+        except ValueError:
+            found = None  # not in the message either: it may be most of a key
+        key = _read_key(found, ("kty", "crv", "x", "d"))
+        if not isinstance(key, Ed25519PrivateKey):
+            raise ValueError(f"the saved signing key is not a private {CURVE} key as JSON")
+        return cls(key)
+
+    def match_token(
+        self,
+        *,
+        league_id: str,
+        match_id: str,
+        referee_id: str,
+        players: tuple[str, str],
+        audience: Sequence[str],
+        now: datetime,
+        lifetime: float,
+    ) -> str:
+        """What this match's referee shows to those in the audience."""
+        return self._sign(
+            "match", league_id, match_id, audience, now, lifetime, {"ref": referee_id, "players": list(players)}
+        )
+
+    def manager_token(self, *, league_id: str, audience: str, now: datetime, lifetime: float) -> str:
+        """What the manager shows to one agent."""
+        return self._sign("manager", league_id, Role.LEAGUE_MANAGER, [audience], now, lifetime, {})
+
+    def _sign(
+        self,
+        use: Use,
+        league_id: str,
+        subject: str,
+        audience: Sequence[str],
+        now: datetime,
+        lifetime: float,
+        more: Mapping[str, Any],
+    ) -> str:
+        claims = {
+            "use": use,
+            "iss": league_id,
+            "sub": str(subject),
+            "aud": list(audience),
+            **more,
+            "iat": int(now.timestamp()),
+            "exp": int(now.timestamp() + lifetime),
+            "jti": secrets.token_urlsafe(16),
+        }
+        return jwt.encode(claims, self._key, algorithm=ALGORITHM)
+
+
+class Verifier:
+    """Checks tokens against a manager's public key; remembers what it found good (bounded)."""
+
+    def __init__(self, public_key: Mapping[str, Any], league_id: str) -> None:
+        key = _read_key(public_key, ("kty", "crv", "x"))
+        if not isinstance(key, Ed25519PublicKey):
+            raise ValueError(f"'public_key' must be a public {CURVE} key as a JWK: kty OKP, crv {CURVE}, x")
+        self._key = key
+        self._league_id = league_id
+        self._signatures = jwt.PyJWS(algorithms=[ALGORITHM])
+        self._good: dict[str, Claims] = {}
+
+    def check_match(self, token: str, *, match_id: str, referee_id: str, player_id: str, now: datetime) -> None:
+        """Raises a Refusal (E012) unless this referee may show it to this player for this match."""
+        claims = self._claims(token, "match", player_id, now)
+        if claims.sub != match_id:
+            raise _refused(f"it is for match {claims.sub!r}, not {match_id!r:.100}")
+        if claims.ref != referee_id:
+            raise _refused(f"it was given to {claims.ref!r}, not to {referee_id!r:.100}")
+        if player_id not in claims.players:
+            raise _refused(f"{player_id!r} is not one of its players")
+
+    def check_manager(self, token: str, *, agent_id: str, now: datetime) -> None:
+        """Raises a Refusal (E012) unless the manager signed it as its own, for this agent."""
+        claims = self._claims(token, "manager", agent_id, now)
+        if claims.sub != Role.LEAGUE_MANAGER:
+            raise _refused(f"it is for {claims.sub!r}, not for the {Role.LEAGUE_MANAGER}")
+
+    def _claims(self, token: str, use: Use, agent_id: str, now: datetime) -> Claims:
+        claims = self._good.get(token) or self._signed(token)
+        if claims.use != use:
+            raise _refused(f"it is a {claims.use} token, and this call needs a {use} token")
+        if claims.iss != self._league_id:
+            raise _refused(f"it is of league {claims.iss!r}, not {self._league_id!r}")
+        if agent_id not in claims.aud:
+            raise _refused(f"it is not meant for {agent_id!r}")
+        if now.timestamp() > claims.exp + LEEWAY_SECONDS:
+            raise Expired(f"it has expired (it is {format_utc(now)} here)")
+        return claims
+
+    def _signed(self, token: str) -> Claims:
+        """What a token says once its signature is good."""
+        if len(token) > LONGEST_TOKEN or not FORM.fullmatch(token):
+            raise _refused("it is not a signed token of the manager's (three parts with dots between)")
+        try:
+            said = self._signatures.decode(token, self._key, algorithms=[ALGORITHM])
+            claims = Claims.model_validate_json(said)
+        except jwt.PyJWTError:
+            raise _refused("this league's manager didn't sign it") from None
+        except ValidationError as error:
+            wrong = ".".join(str(part) for part in error.errors()[0]["loc"])
+            raise _refused(f"its claim {wrong!r} is missing or wrong") from None
+        if len(self._good) >= KEPT_TOKENS:
+            del self._good[next(iter(self._good))]
+        self._good[token] = claims
+        return claims
+
+
+def _read_key(jwk: Any, fields: Sequence[str]) -> Any:
+    """The key in a JWK, of whichever curve, or None."""
+    if not isinstance(jwk, Mapping) or not all(isinstance(jwk.get(field), str) for field in fields):
+        return None
+    try:
+        return OKPAlgorithm.from_jwk({field: jwk[field] for field in fields})
+    except (jwt.InvalidKeyError, ValueError):
+        return None
+
+
+def _refused(why: str) -> Refusal:
+    return Refusal(ErrorCode.AUTH_TOKEN_INVALID, f"'auth_token' is not valid: {why}", field="auth_token")

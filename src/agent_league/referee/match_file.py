@@ -1,0 +1,102 @@
+"""The form of a match file, for those who read one: `data/matches/<league_id>/<match_id>.json`.
+
+What it says may be wrong in every word; only its shape is certain here.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import orjson
+
+from agent_league.errors import Refusal, UserError
+from agent_league.model.results import Termination
+from agent_league.protocol.checks import read_fields
+from agent_league.protocol.envelope import Items, Part
+from agent_league.protocol.v2.control import MatchScoring
+
+
+class NotAMatchFile(UserError):
+    """Something that has not the shape of a match file."""
+
+
+class Seats(Part):
+    PLAYER_A: str
+    PLAYER_B: str
+
+
+class Moment(Part):
+    """When a match entered a state."""
+
+    state: str
+    at: str
+
+
+class Attempts(Part):
+    """How often a player is asked: up to `max` times, or until so many failures in a row."""
+
+    max: int
+    failure_threshold: int
+    failures_before: dict[str, int]
+
+
+class Draw(Part):
+    commitment: str
+    seed: str
+
+
+class Line(Part):
+    """One line of the transcript."""
+
+    at: str
+    direction: Literal["sent", "received", "failed", "drawn"]
+    player_id: str | None = None
+    method: str | None = None
+    attempt: int | None = None
+    latency_ms: float | None = None
+    error_code: str | None = None
+    step: int | None = None
+    outcome: Any = None
+    message: Any = None
+
+
+class MatchFile(Part):
+    """A whole match."""
+
+    league_id: str
+    match_id: str
+    round_id: int
+    game_type: str
+    game_parameters: dict[str, Any]
+    referee_id: str
+    players: Seats
+    scoring: MatchScoring
+    attempts: Attempts
+    lifecycle: Items[Moment]
+    result: dict[str, Any] | None
+    draw: Draw
+    moves: Items[dict[str, Any]]
+    transcript: Items[Line]
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return (self.players.PLAYER_A, self.players.PLAYER_B)
+
+    def termination(self, player_id: str) -> Any:
+        """How it ended for a player, as the result says."""
+        found = (self.result or {}).get("terminations")
+        return found.get(player_id) if isinstance(found, dict) else None
+
+    @property
+    def is_void(self) -> bool:
+        return all(self.termination(player_id) == Termination.VOID for player_id in self.pair)
+
+
+def read_match_file(content: Mapping[str, Any]) -> MatchFile:
+    """The file in its form; raises NotAMatchFile."""
+    try:
+        orjson.dumps(content)
+        return read_fields(MatchFile, content)
+    except TypeError as error:
+        raise NotAMatchFile(f"not a match file: {error}") from None
+    except Refusal as refusal:
+        raise NotAMatchFile(f"not a match file: {refusal.message}") from None
