@@ -25,6 +25,7 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.asked: list[Any] = []
         self.order: list[str] = []
+        self.bearers: list[str | None] = []
         self.refusal: Refusal | None = None
         self.together: asyncio.Barrier | None = None
         """Where set, a call is answered only once so many are there."""
@@ -33,7 +34,10 @@ class Desk:
         handlers = {"league_query": self.take, "get_standings": self.take, "create_schedule": self.fail}
         self.dispatcher = Dispatcher(self, handlers, SystemClock(), self.log)
 
-    def authorize(self, method: Method, envelope: Envelope | None, params: Mapping[str, Any]) -> None:
+    async def authorize(
+        self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
+    ) -> None:
+        self.bearers.append(bearer)
         self.order.append("authorize")
         if self.refusal:
             raise self.refusal
@@ -48,10 +52,10 @@ class Desk:
     async def fail(self, message: Any) -> Reply:
         raise RuntimeError("the secret reason")
 
-    async def post(self, body: Any) -> Any:
+    async def post(self, body: Any, bearer: str | None = None) -> Any:
         """Posts a body (bytes, or something to write as JSON); the parsed answer, or None for silence."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        answer = await self.dispatcher.answer(raw)
+        answer = await self.dispatcher.answer(raw, bearer)
         return None if answer is None else json.loads(answer)
 
     def logged(self) -> list[dict[str, Any]]:

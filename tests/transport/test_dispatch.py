@@ -1,12 +1,13 @@
 """From a frame to the handler of its method, and from whatever happens there back to a frame."""
 
+import json
 from typing import Any
 
 import pytest
 
-from agent_league.errors import FrameCode
+from agent_league.errors import ErrorCode, FrameCode, Refusal
 from agent_league.protocol import v2
-from tests.transport.desk import QUERY, Desk, call, refuse
+from tests.transport.desk import QUERY, Desk, call, notification, refuse
 
 
 async def test_a_handler_gets_the_message_of_its_method(desk: Desk) -> None:
@@ -46,6 +47,13 @@ async def test_the_caller_is_checked_after_the_envelope_and_before_the_own_field
     answer = await desk.post({**QUERY, "params": bad_fields})
     assert answer["result"]["error_code"] == "E002"
     assert not desk.asked
+
+
+async def test_the_host_judges_by_the_bearer_s_token_too(desk: Desk) -> None:
+    await desk.post(QUERY, "tok-1")
+    await desk.post([call(), QUERY], "tok-2")
+    await desk.post(call())
+    assert desk.bearers == ["tok-1", "tok-2", "tok-2", None]
 
 
 async def test_the_caller_of_a_plain_method_is_checked_too(desk: Desk) -> None:
@@ -109,6 +117,57 @@ async def test_an_answer_that_can_not_be_written_is_a_fault_of_ours_too(desk: De
     answer = await desk.post(call(request_id="abc"))
     assert (answer["error"]["code"], answer["id"]) == (FrameCode.INTERNAL_ERROR, "abc")
     assert [entry["event_type"] for entry in desk.logged()] == ["answer_not_json"]
+
+
+TOO_MANY = Refusal(ErrorCode.RATE_LIMIT_EXCEEDED, "too many", retry_after_sec=2)
+
+
+def turned_away(desk: Desk, body: Any) -> Any:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    answer = desk.dispatcher.turn_away(raw, TOO_MANY)
+    return None if answer is None else json.loads(answer)
+
+
+def test_a_request_that_is_turned_away_gets_a_league_error_and_is_not_handled(desk: Desk) -> None:
+    answer = turned_away(desk, QUERY)
+    result = answer["result"]
+    assert answer["id"] == QUERY["id"]
+    assert (result["message_type"], result["error_code"]) == ("LEAGUE_ERROR", "E014")
+    assert (result["retryable"], result["context"]) == (True, {"retry_after_sec": 2})
+    assert (result["conversation_id"], result["sender"]) == (QUERY["params"]["conversation_id"], "league_manager")
+    assert result["original_message_type"] == "LEAGUE_QUERY"
+    assert not desk.order
+
+
+@pytest.mark.parametrize("params", [None, 5, [1], {"conversation_id": 7, "message_type": 8}])
+def test_odd_params_are_turned_away_like_others(desk: Desk, params: object) -> None:
+    for method in ("get_standings", "nonsense"):
+        answer = turned_away(desk, call(method, params=params))
+        assert (answer["result"]["error_code"], answer["id"]) == ("E014", 1)
+
+
+def test_every_request_of_a_batch_is_turned_away_and_notifications_are_not_answered(desk: Desk) -> None:
+    answers = turned_away(desk, [call(request_id=1), notification(), 5, call(request_id="b")])
+    assert [answer["id"] for answer in answers] == [1, None, "b"]
+    assert [answers[0]["result"]["error_code"], answers[2]["result"]["error_code"]] == ["E014", "E014"]
+    assert answers[1]["error"]["code"] == FrameCode.INVALID_REQUEST
+    assert turned_away(desk, notification()) is None
+    assert turned_away(desk, [notification()]) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [(b"{", FrameCode.PARSE_ERROR), (b"[]", FrameCode.INVALID_REQUEST), (b"[1" + b",1" * 100 + b"]", -32600)],
+)
+def test_a_body_that_is_no_request_is_turned_away_with_both_reasons(desk: Desk, body: bytes, code: int) -> None:
+    error = turned_away(desk, body)["error"]
+    assert (error["code"], error["data"]) == (code, {"retry_after_sec": 2})
+    assert error["message"].endswith("; and too many")
+
+
+def test_turning_away_fills_no_log(desk: Desk) -> None:
+    turned_away(desk, QUERY)
+    assert desk.logged() == []
 
 
 async def test_the_methods_are_told_in_order(desk: Desk) -> None:

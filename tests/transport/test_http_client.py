@@ -80,6 +80,33 @@ async def test_a_request_is_a_post_of_json_without_idle_headers(carrier: HttpCar
     assert body == b'{"a": 1}'
 
 
+@pytest.mark.parametrize(("bearer", "sent"), [("tok-1", ["authorization: bearer tok-1"]), (None, [])])
+async def test_the_bearer_s_token_travels_in_its_header(
+    carrier: HttpCarrier, bearer: str | None, sent: list[str]
+) -> None:
+    seen: list[bytes] = []
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(await read_request(reader))
+        writer.write(response(OK))
+
+    async with raw_server(peer) as endpoint:
+        await carrier.exchange(endpoint, b"{}", LIMIT, bearer)
+    lines = seen[0].decode().lower().split("\r\n")
+    assert [line for line in lines if line.startswith("authorization")] == sent
+    assert "content-type: application/json" in lines
+
+
+@pytest.mark.parametrize("bearer", ["a\r\nX-Evil: 1", "a\nb", "a\x00b"])
+async def test_a_token_that_would_be_two_headers_is_not_sent(carrier: HttpCarrier, bearer: str) -> None:
+    server = Counting(answering(response(OK)))
+    async with raw_server(server) as endpoint:
+        with pytest.raises(PeerUnreachable) as failed:
+            await carrier.exchange(endpoint, b"{}", LIMIT, bearer)
+    assert server.connections <= 1
+    assert "Evil" not in failed.value.message
+
+
 @pytest.mark.parametrize("status", ["404 Not Found", "500 Oops", "202 Accepted", "422 What"])
 async def test_another_status_comes_back_with_its_body(carrier: HttpCarrier, status: str) -> None:
     async with raw_server(answering(response(b"text", status=status))) as endpoint:

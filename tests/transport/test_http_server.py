@@ -1,13 +1,14 @@
 """The HTTP server of an agent, over real sockets."""
 
 import asyncio
+import errno
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
 
-from agent_league.errors import PortInUse
+from agent_league.errors import PortInUse, UserError
 from agent_league.transport.http_server import HttpServer, bind, make_app
 from agent_league.transport.jsonrpc import MAX_BODY
 from tests.transport.wire import LIMIT, chunked, connected, fetch, request
@@ -21,11 +22,13 @@ class Echo:
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
+        self.bearers: list[str | None] = []
         self.hanging = asyncio.Event()
         self.cancelled = asyncio.Event()
 
-    async def answer(self, body: bytes) -> bytes | None:
+    async def answer(self, body: bytes, bearer: str | None) -> bytes | None:
         self.bodies.append(body)
+        self.bearers.append(bearer)
         if body == b"hang":
             self.hanging.set()
             try:
@@ -52,6 +55,61 @@ async def test_a_post_is_answered_with_200_and_json(server: HttpServer) -> None:
     answer = await fetch(server.port, POST)
     assert (answer.status, answer.body) == (200, b'"hello"')
     assert answer.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("header", "bearer"),
+    [
+        ("Authorization: Bearer tok-1", "tok-1"),
+        ("AUTHORIZATION:bearer   tok-1  ", "tok-1"),
+        ("Authorization: Basic dG9rLTE=", None),
+        ("Authorization: Bearer", None),
+        ("Authorization: Bearer ", None),
+        ("Authorization: tok-1", None),
+        ("Authorization: Bearertok-1", None),
+        ("X-Authorization: Bearer tok-1", None),
+        ("Accept: */*", None),
+    ],
+)
+async def test_the_bearer_s_token_is_read_from_its_header(
+    server: HttpServer, echo: Echo, header: str, bearer: str | None
+) -> None:
+    assert (await fetch(server.port, request(b"x", header))).status == 200
+    assert echo.bearers == [bearer]
+
+
+async def test_two_tokens_are_one_too_many(server: HttpServer, echo: Echo) -> None:
+    answer = await fetch(server.port, request(b"x", "Authorization: Bearer a", "Authorization: Bearer b"))
+    assert (answer.status, echo.bodies) == (400, [])
+
+
+@pytest.mark.parametrize(("path", "method"), [("/mcp", "POST"), ("/mcp", "GET"), ("/health", "GET"), ("/other", "GET")])
+async def test_every_path_checks_the_host(server: HttpServer, echo: Echo, path: str, method: str) -> None:
+    rebound = request(b"", method=method, path=path).replace(b"Host: localhost", b"Host: evil.example")
+    answer = await fetch(server.port, rebound)
+    assert (answer.status, echo.bodies) == (421, [])
+    assert b"'evil.example'" in answer.body
+    assert b"network.allowed_hosts" in answer.body
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+
+
+async def test_mcp_checks_page_and_type_before_the_body(server: HttpServer, echo: Echo) -> None:
+    assert (await fetch(server.port, request(b"x", "Origin: http://evil.example"))).status == 403
+    assert (await fetch(server.port, request(b"x", "Content-Type: text/plain"))).status == 415
+    async with connected(server.port) as connection:
+        await connection.send(request(b"", "Content-Type: text/plain", "Content-Length: 1000000"))
+        assert (await connection.response()).status == 415
+    assert not echo.bodies
+    assert (await fetch(server.port, request(b"x", "Origin: http://localhost:3000"))).status == 200
+    assert (await fetch(server.port, request(b"x", "Content-Type: application/JSON; charset=utf-8"))).status == 200
+
+
+async def test_a_request_that_was_turned_away_leaves_its_connection_usable(server: HttpServer) -> None:
+    async with connected(server.port) as connection:
+        await connection.send(request(b"x" * 100_000, "Content-Type: text/plain"))
+        assert (await connection.response()).status == 415
+        await connection.send(POST)
+        assert (await connection.response()).body == b'"hello"'
 
 
 async def test_a_notification_is_answered_with_202_and_no_body(server: HttpServer) -> None:
@@ -240,6 +298,19 @@ def test_a_port_in_use_is_told_with_who_wants_it_and_what_to_do() -> None:
     assert (
         sentence == f"Port {port} on localhost is in use, and player P01 needs it. Choose another with --player-port."
     )
+
+
+def test_a_port_that_we_may_not_use_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbid(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", forbid)
+    with pytest.raises(
+        UserError, match=r"^Not allowed to listen on port 80 of localhost, and player P01 wants it\."
+    ) as no:
+        bind("localhost", 80, "player P01", "Stop what is using it.")
+    assert not isinstance(no.value, PortInUse)
+    assert "above 1024" in str(no.value)
 
 
 async def test_several_servers_live_in_one_loop() -> None:

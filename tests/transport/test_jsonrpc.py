@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, FrameError, PeerRefused
-from agent_league.transport.jsonrpc import MAX_DEPTH, encode_request, parse_body, read_reply
+from agent_league.transport.jsonrpc import MAX_BATCH, MAX_DEPTH, count_requests, encode_request, parse_body, read_reply
 from tests.transport.desk import Desk, call, notification
 
 
@@ -244,3 +244,21 @@ def test_a_long_sentence_of_a_peer_is_cut(fields: dict[str, Any]) -> None:
     with pytest.raises(CallFailed) as failed:
         read_reply(200, reply(**fields))
     assert len(failed.value.message) < 300
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        (b"{}", 1),
+        (b'{"a": [1, 2, 3]}', 1),
+        (b"[]", 1),
+        (b"[1]", 1),
+        (b" \n\t[{}, {}, 3]", 3),
+        (b"[" + b"1," * 500 + b"1]", MAX_BATCH),
+        (b"[1, 2", 1),
+        (b"", 1),
+        (b'"[1, 2]"', 1),
+    ],
+)
+def test_a_batch_counts_as_the_requests_it_holds(body: bytes, count: int) -> None:
+    assert count_requests(body) == count

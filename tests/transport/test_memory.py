@@ -11,7 +11,7 @@ from agent_league.transport.memory import MemoryNetwork
 HERE = "http://localhost:8101/mcp"
 
 
-async def echo(frame: bytes) -> bytes | None:
+async def echo(frame: bytes, _: str | None) -> bytes | None:
     return frame or None
 
 
@@ -19,6 +19,20 @@ async def test_a_frame_goes_there_and_its_answer_comes_back() -> None:
     network = MemoryNetwork()
     network.attach(HERE, echo)
     assert await network.exchange(HERE, b"frame", 1) == (200, b"frame")
+
+
+async def test_the_bearer_s_token_goes_beside_the_frame() -> None:
+    seen: list[str | None] = []
+
+    async def note(_: bytes, bearer: str | None) -> bytes | None:
+        seen.append(bearer)
+        return None
+
+    network = MemoryNetwork()
+    network.attach(HERE, note)
+    await network.exchange(HERE, b"frame", 1, "tok-1")
+    await network.exchange(HERE, b"frame", 1)
+    assert seen == ["tok-1", None]
 
 
 async def test_silence_is_answered_as_over_http() -> None:
@@ -38,7 +52,7 @@ async def test_nobody_at_an_endpoint_is_unreachable() -> None:
 
 @in_virtual_time
 async def test_a_call_is_cut_at_its_limit_to_the_second() -> None:
-    async def slow(_: bytes) -> bytes | None:
+    async def slow(_: bytes, __: str | None) -> bytes | None:
         await asyncio.sleep(31)
         return b"late"
 

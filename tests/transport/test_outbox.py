@@ -23,6 +23,7 @@ class Office:
         self.failures: list[tuple[str, CallFailed]] = []
         self.recovered: list[str] = []
         self.taken: dict[str, list[int]] = {}
+        self.bearers: list[str | None] = []
 
     def note(self, peer_id: str, error: CallFailed | None) -> None:
         if error is None:
@@ -34,7 +35,8 @@ class Office:
         """A peer that takes so long for a notice."""
         taken = self.taken[peer_id] = []
 
-        async def take(frame: bytes) -> bytes | None:
+        async def take(frame: bytes, bearer: str | None) -> bytes | None:
+            self.bearers.append(bearer)
             await asyncio.sleep(seconds)
             taken.append(json.loads(frame))
             return answer
@@ -58,6 +60,16 @@ async def test_a_peer_gets_its_notices_in_order_one_at_a_time() -> None:
     await office.outboxes.settled(["slow"])
     assert office.taken["slow"] == [1, 2, 3]
     assert now() == 3
+
+
+@in_virtual_time
+async def test_a_notice_goes_with_the_bearer_s_token_it_was_posted_with() -> None:
+    office = Office()
+    office.peer("P01")
+    for bearer in ("tok-1", None, "tok-2"):
+        office.outboxes.post("P01", "P01", b"1", LIMIT, bearer)
+    await office.outboxes.settled(["P01"])
+    assert office.bearers == ["tok-1", None, "tok-2"]
 
 
 @in_virtual_time
@@ -186,7 +198,7 @@ async def test_what_waits_for_a_silent_peer_is_bounded_and_the_newest_is_kept() 
 async def test_a_fault_of_our_own_keeps_nobody_waiting() -> None:
     office = Office()
 
-    async def broken(_: bytes) -> bytes | None:
+    async def broken(_: bytes, __: str | None) -> bytes | None:
         raise RuntimeError("not a failure of the peer")
 
     office.network.attach("P01", broken)

@@ -28,6 +28,21 @@ async def test_a_message_is_carried_and_its_result_read() -> None:
     assert peer.heard("start_league") == [MESSAGE.to_wire()]
 
 
+async def test_the_bearer_s_token_goes_beside_the_message() -> None:
+    seen: list[str | None] = []
+
+    async def note(_: bytes, bearer: str | None) -> bytes | None:
+        seen.append(bearer)
+        return None
+
+    network = MemoryNetwork()
+    network.attach(HERE, note)
+    await Line(network).ask(HERE, "start_league", MESSAGE, 1, "tok-1")
+    await Line(network).send(HERE, b"{}", 1, bearer="tok-2")
+    await Line(network).send(HERE, b"{}", 1)
+    assert seen == ["tok-1", "tok-2", None]
+
+
 async def test_a_refusal_is_an_error_with_the_whole_answer() -> None:
     refusal = {"message_type": "LEAGUE_ERROR", "error_code": "E012"}
     network = MemoryNetwork()

@@ -1,28 +1,59 @@
-"""Registering with a manager that may not be there yet, and may refuse."""
+"""Belonging to a league: registering, coming back as oneself, and looking after a manager that may be away."""
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
 
-from agent_league.errors import LeagueFailed
+from agent_league.clock import format_utc
+from agent_league.errors import LeagueFailed, Refusal
 from agent_league.log import JsonLogger
-from agent_league.protocol import v2
-from agent_league.protocol.envelope import Message
-from agent_league.testing.peers import Raw, ScriptedAgent, always, rubbish
-from agent_league.testing.virtual_time import in_virtual_time
+from agent_league.model.agents import Role
+from agent_league.protocol.tokens import SigningKey
+from agent_league.testing.peers import Raw, ScriptedAgent, always, hang, rubbish
+from agent_league.testing.virtual_time import START, VirtualClock, in_virtual_time
 from agent_league.transport.memory import MemoryNetwork
 from agent_league.transport.peer import Line
-from agent_league.transport.session import Session
-from tests.protocol.examples import requests_by_method
+from agent_league.transport.session import Applicant, Session
 
 MANAGER = "http://localhost:8000/mcp"
-ACCEPTED = {"status": "ACCEPTED", "player_id": "P01", "auth_token": "tok-p01-abc", "league_id": "L1", "reason": None}
-E012 = {"message_type": "LEAGUE_ERROR", "error_code": "E012", "message": "not a token of ours"}
+KEY = SigningKey.new()
+ACCEPTED: dict[str, Any] = {
+    "status": "ACCEPTED",
+    "player_id": "P01",
+    "auth_token": "tok-p01-abc",
+    "league_id": "L1",
+    "reason": None,
+    "timestamp": "2025-01-15T10:00:00Z",
+    "public_key": KEY.public,
+}
+STILL_THERE = {"message_type": "LEAGUE_QUERY_RESPONSE", "success": True, "league_status": "RUNNING"}
+QUIET = 30
 Script = Callable[[Any], Awaitable[Any]]
+
+
+def refused(code: str, message: str = "no") -> dict[str, Any]:
+    return {"message_type": "LEAGUE_ERROR", "error_code": code, "message": message}
+
+
+class Pocket:
+    """Where the agent keeps its credentials; `full`: nothing goes in any more."""
+
+    def __init__(self, content: Mapping[str, Any] | None = None) -> None:
+        self.content = dict(content or {})
+        self.full = False
+
+    def load(self) -> dict[str, Any]:
+        return dict(self.content)
+
+    def save(self, content: dict[str, Any]) -> None:
+        if self.full:
+            raise OSError(28, "No space left on device")
+        self.content = json.loads(json.dumps(content))
 
 
 class Door(MemoryNetwork):
@@ -32,68 +63,89 @@ class Door(MemoryNetwork):
         super().__init__()
         self.knocks: list[float] = []
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float) -> tuple[int, bytes]:
+    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
         self.knocks.append(asyncio.get_running_loop().time())
-        return await super().exchange(endpoint, frame, limit)
+        return await super().exchange(endpoint, frame, limit, bearer)
 
 
-class Applicant:
-    """An agent that wants to register."""
+class Agent:
+    """One that wants to belong."""
 
-    def __init__(self, log: JsonLogger) -> None:
+    def __init__(self, log: JsonLogger, pocket: Pocket | None = None, *, skew: float = 0, **options: Any) -> None:
         self.network = Door()
         self.remarks: list[str] = []
-        self.session = Session(MANAGER, Line(self.network), log, self.remarks.append)
+        self.pocket = pocket or Pocket()
+        applicant = Applicant(
+            role=Role.PLAYER,
+            wanted_id="player-8101",
+            display_name="Agent Alpha",
+            version="1.0.0",
+            game_types=("even_odd",),
+            endpoint="http://localhost:8101/mcp",
+            limit=10,
+        )
+        self.clock = VirtualClock(skew)
+        self.session = Session(
+            MANAGER,
+            applicant,
+            Line(self.network),
+            self.clock,
+            log,
+            self.pocket,
+            remark=self.remarks.append,
+            rng=Random(7),
+            **options,
+        )
 
-    def meets(self, script: Script) -> ScriptedAgent:
+    def meets(self, register: Script, query: Script | None = None) -> ScriptedAgent:
         """The manager appears."""
-        manager = ScriptedAgent(MANAGER, {"register_player": script})
+        scripts = {"register_player": register, "league_query": query or always(STILL_THERE)}
+        manager = ScriptedAgent(MANAGER, scripts)
         self.network.attach(MANAGER, manager.answer)
         return manager
 
-    async def register(self) -> str:
-        return await self.session.register("register_player", "player_id", self.write, 10)
-
-    def write(self) -> Message:
-        example = requests_by_method()["register_player"]["params"]
-        token = {"auth_token": self.session.token} if self.session.token else {}
-        return v2.LeagueRegisterRequest.model_validate({**example, **token})
-
 
 @pytest.fixture
-def applicant(log: JsonLogger) -> Applicant:
-    return Applicant(log)
+def agent(log: JsonLogger) -> Agent:
+    return Agent(log)
+
+
+def sent(manager: ScriptedAgent, field: str) -> list[Any]:
+    """What stood in a field of the registrations, None where it was not there."""
+    return [request.get(field) for request in manager.heard("register_player")]
 
 
 @in_virtual_time
-async def test_an_accepted_agent_has_id_token_and_league(applicant: Applicant) -> None:
-    manager = applicant.meets(always(ACCEPTED))
-    assert await applicant.register() == "P01"
-    assert applicant.session.token == "tok-p01-abc"
-    assert applicant.session.league_id == "L1"
-    assert applicant.session.registered.is_set()
+async def test_an_accepted_agent_has_id_token_league_and_season(agent: Agent) -> None:
+    manager = agent.meets(always(ACCEPTED))
+    session = agent.session
+    assert (session.sender, session.season, session.registered.is_set()) == ("player:player-8101", None, False)
+    await session.register()
+    assert (session.agent_id, session.token, session.league_id) == ("P01", "tok-p01-abc", "L1")
+    assert (session.sender, session.season) == ("player:P01", KEY.public["x"])
+    assert session.registered.is_set()
     assert len(manager.heard("register_player")) == 1
 
 
 @in_virtual_time
-async def test_whoever_waits_for_a_manager_is_told_once_what_it_waits_for(applicant: Applicant) -> None:
-    registering = asyncio.create_task(applicant.register())
+async def test_whoever_waits_for_a_manager_is_told_once_what_it_waits_for(agent: Agent) -> None:
+    registering = asyncio.create_task(agent.session.register())
     await asyncio.sleep(0.1)
-    assert applicant.remarks == []
+    assert agent.remarks == []
     await asyncio.sleep(600)
-    assert applicant.remarks == [f"No League Manager answers at {MANAGER} yet; waiting for it."]
-    applicant.meets(always(ACCEPTED))
-    assert await registering == "P01"
+    assert agent.remarks == [f"No League Manager answers at {MANAGER} yet; waiting for it."]
+    agent.meets(always(ACCEPTED))
+    await registering
 
 
 @in_virtual_time
-async def test_a_manager_that_is_not_there_is_waited_for_with_back_off(applicant: Applicant) -> None:
-    registering = asyncio.create_task(applicant.register())
+async def test_a_manager_that_is_not_there_is_waited_for_with_back_off(agent: Agent) -> None:
+    registering = asyncio.create_task(agent.session.register())
     await asyncio.sleep(60)
     assert not registering.done()
-    applicant.meets(always(ACCEPTED))
-    assert await registering == "P01"
-    waits = [later - earlier for earlier, later in pairwise(applicant.network.knocks)]
+    agent.meets(always(ACCEPTED))
+    await registering
+    waits = [later - earlier for earlier, later in pairwise(agent.network.knocks)]
     assert waits[0] < 0.2
     assert all(later > earlier for earlier, later in pairwise(waits[:5]))
     assert max(waits) <= 3.3
@@ -101,8 +153,8 @@ async def test_a_manager_that_is_not_there_is_waited_for_with_back_off(applicant
 
 
 @in_virtual_time
-async def test_waiting_is_logged_now_and_then_and_not_each_time(applicant: Applicant, log: JsonLogger) -> None:
-    registering = asyncio.create_task(applicant.register())
+async def test_waiting_is_logged_now_and_then_and_not_each_time(agent: Agent, log: JsonLogger) -> None:
+    registering = asyncio.create_task(agent.session.register())
     await asyncio.sleep(100)
     registering.cancel()
     await asyncio.wait([registering])
@@ -112,99 +164,426 @@ async def test_waiting_is_logged_now_and_then_and_not_each_time(applicant: Appli
 
 
 @in_virtual_time
-async def test_a_manager_that_hangs_or_talks_rubbish_at_first_is_asked_again(applicant: Applicant) -> None:
-    answers = [asyncio.sleep(1000), rubbish({}), always(ACCEPTED)({})]
+async def test_a_manager_that_hangs_or_talks_rubbish_at_first_is_asked_again_with_the_same_key(agent: Agent) -> None:
+    answers = [hang, rubbish, always(refused("E016")), always(ACCEPTED)]
 
-    async def wake_up(_: Any) -> Any:
-        return await answers.pop(0)
+    async def wake_up(params: Any) -> Any:
+        return await answers.pop(0)(params)
 
-    manager = applicant.meets(wake_up)
-    assert await applicant.register() == "P01"
-    assert len(manager.heard("register_player")) == 3
-
-
-@in_virtual_time
-async def test_a_rejection_is_final_and_gives_the_reason(applicant: Applicant) -> None:
-    manager = applicant.meets(always({"status": "REJECTED", "player_id": None, "reason": "League full"}))
-    with pytest.raises(LeagueFailed, match="League full"):
-        await applicant.register()
-    assert len(manager.heard("register_player")) == 1
-    assert not applicant.session.registered.is_set()
+    manager = agent.meets(wake_up)
+    await agent.session.register()
+    keys = sent(manager, "application_key")
+    assert len(keys) == 4
+    assert len(set(keys)) == 1
+    assert len(keys[0]) >= 32
+    assert agent.pocket.content["application_key"] == keys[0]
 
 
 @in_virtual_time
-async def test_a_rejection_gives_the_detail_too_where_there_is_one(applicant: Applicant) -> None:
-    answer = {"status": "REJECTED", "reason": "Invalid MCP endpoint", "detail": "the host is not allowed"}
-    applicant.meets(always(answer))
-    with pytest.raises(LeagueFailed, match=r"Invalid MCP endpoint \(the host is not allowed\)"):
-        await applicant.register()
+async def test_the_key_is_saved_before_it_is_shown_so_that_a_kill_in_between_costs_nothing(log: JsonLogger) -> None:
+    agent = Agent(log)
+    manager = agent.meets(hang)
+    registering = asyncio.create_task(agent.session.register())
+    await manager.hears("register_player")
+    registering.cancel()
+    await asyncio.wait([registering])
+    reborn = Agent(log, agent.pocket)
+    other = reborn.meets(always(ACCEPTED))
+    await reborn.session.register()
+    assert sent(other, "application_key") == sent(manager, "application_key")
+    assert sent(other, "auth_token") == [None]
 
 
 @in_virtual_time
-async def test_a_token_that_is_refused_is_dropped_and_the_next_try_goes_without(applicant: Applicant) -> None:
-    async def judge(params: Any) -> Any:
-        return E012 if "auth_token" in params else ACCEPTED
-
-    manager = applicant.meets(judge)
-    applicant.session.token = "tok-p01-old"
-    assert await applicant.register() == "P01"
-    assert [params.get("auth_token") for params in manager.heard("register_player")] == ["tok-p01-old", None]
-    assert applicant.session.token == "tok-p01-abc"
-
-
-@in_virtual_time
-async def test_a_token_refused_where_none_was_shown_is_final(applicant: Applicant) -> None:
-    manager = applicant.meets(always(E012))
-    with pytest.raises(LeagueFailed, match="not a token of ours"):
-        await applicant.register()
-    assert len(manager.heard("register_player")) == 1
+async def test_after_a_restart_it_is_who_it_was_before_the_manager_has_answered(log: JsonLogger) -> None:
+    agent = Agent(log)
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    reborn = Agent(log, agent.pocket)
+    session = reborn.session
+    assert (session.agent_id, session.token, session.league_id) == ("P01", "tok-p01-abc", "L1")
+    assert session.registered.is_set()
+    await session.check_manager(manager_token("P01"))
+    manager = reborn.meets(always({**ACCEPTED, "auth_token": "tok-p01-new"}))
+    await session.register()
+    (request,) = manager.heard("register_player")
+    assert (request["sender"], request["auth_token"]) == ("player:P01", "tok-p01-abc")
+    assert reborn.pocket.content["auth_token"] == session.token == "tok-p01-new"
 
 
 @in_virtual_time
-async def test_any_other_refusal_is_final(applicant: Applicant) -> None:
-    refusal = {"message_type": "LEAGUE_ERROR", "error_code": "E018", "message": "too old"}
-    applicant.meets(always(refusal))
-    with pytest.raises(LeagueFailed, match="E018 too old"):
-        await applicant.register()
+async def test_one_who_waits_to_come_back_does_so_at_once_when_the_manager_calls(log: JsonLogger) -> None:
+    agent = Agent(log)
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    reborn = Agent(log, agent.pocket)
+    registering = asyncio.create_task(reborn.session.register())
+    loop = asyncio.get_running_loop()
+    await asyncio.sleep(60)
+    await asyncio.sleep(reborn.network.knocks[-1] + 3.5 - loop.time())  # the next one is at least 2 s away
+    reborn.meets(always(ACCEPTED))
+    called = loop.time()
+    await reborn.session.check_manager(manager_token("P01"))
+    await registering
+    assert loop.time() - called < 0.1
+
+
+SPOILT: dict[str, dict[str, Any]] = {
+    "nothing in it": {},
+    "an id that leads out of the folder": {"agent_id": "../../evil", "auth_token": "tok-x"},
+    "an id that is a number": {"agent_id": 7, "auth_token": "tok-x"},
+    "a token that is a list": {"agent_id": "P01", "auth_token": ["tok-x"]},
+    "a key that is none": {"agent_id": "P01", "auth_token": "tok-x", "public_key": {"kty": "OKP", "x": "no"}},
+    "a key of another kind": {"agent_id": "P01", "auth_token": "tok-x", "public_key": [1]},
+    "an application key that is an object": {"application_key": {"a": 1}},
+}
+
+
+@pytest.mark.parametrize("damage", SPOILT)
+@in_virtual_time
+async def test_spoilt_credentials_do_not_stop_an_agent(log: JsonLogger, damage: str) -> None:
+    agent = Agent(log, Pocket(SPOILT[damage]))
+    assert agent.session.agent_id in ("P01", "player-8101")
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    assert (agent.session.agent_id, agent.session.token) == ("P01", "tok-p01-abc")
+    await agent.session.check_manager(manager_token("P01"))
 
 
 @in_virtual_time
-async def test_a_host_that_is_no_manager_is_told_apart(applicant: Applicant) -> None:
-    async def not_found(_: Any) -> Any:
-        raise Raw(b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "no such method"}, "id": 1}')
+async def test_a_disk_that_is_full_is_logged_and_costs_nothing_else(agent: Agent, log: JsonLogger) -> None:
+    agent.pocket.full = True
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    assert agent.session.token == "tok-p01-abc"
+    assert "No space left on device" in log.log_file.read_text()
+    assert "write_failed" in log.log_file.read_text()
 
-    applicant.meets(not_found)
-    with pytest.raises(LeagueFailed, match="refuses the registration: refused: no such method"):
-        await applicant.register()
+
+NO_ANSWERS: list[Any] = [
+    None,
+    [],
+    "ok",
+    7,
+    {},
+    {"status": "ok"},
+    {"status": "ACCEPTED"},
+    {"status": "ACCEPTED", "player_id": 5},
+]
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [None, [], "ok", 7, {}, {"status": "ok"}, {"status": "ACCEPTED"}, {"status": "ACCEPTED", "player_id": 5}],
+    ("answer", "sentence"),
+    [
+        ({"status": "REJECTED", "player_id": None, "reason": "League full"}, "rejected the registration: League full"),
+        ({"status": "REJECTED", "reason": "Invalid MCP endpoint", "detail": "why"}, r"Invalid MCP endpoint \(why\)"),
+        (refused("E018", "too old"), "refuses the registration: .*E018 too old"),
+        (refused("E012", "not a token of ours"), "not a token of ours"),
+        ({**ACCEPTED, "player_id": "../evil"}, "can't name a file"),
+        ({**ACCEPTED, "public_key": {"kty": "RSA"}}, "sent a public key that can't be used"),
+        *[(answer, "answered the registration with") for answer in NO_ANSWERS],
+    ],
 )
-def test_an_answer_that_is_none_is_final_and_shown(log: JsonLogger, answer: object) -> None:
-    @in_virtual_time
-    async def register() -> None:
-        applicant = Applicant(log)
-        applicant.meets(always(answer))
-        with pytest.raises(LeagueFailed, match="answered the registration with"):
-            await applicant.register()
-
-    register()
+@in_virtual_time
+async def test_what_is_final_ends_the_registration_with_a_sentence(agent: Agent, answer: Any, sentence: str) -> None:
+    manager = agent.meets(always(answer))
+    with pytest.raises(LeagueFailed, match=sentence):
+        await agent.session.register()
+    assert len(manager.heard("register_player")) == 1
 
 
 @in_virtual_time
-async def test_a_token_or_league_that_is_no_string_is_none(applicant: Applicant) -> None:
-    applicant.meets(always({**ACCEPTED, "auth_token": 5, "league_id": ["L1"]}))
-    assert await applicant.register() == "P01"
-    assert applicant.session.token is None
-    assert applicant.session.league_id is None
+async def test_a_host_that_is_no_manager_is_told_apart(agent: Agent) -> None:
+    async def not_found(_: Any) -> Any:
+        raise Raw(b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "no such method"}, "id": 1}')
+
+    agent.meets(not_found)
+    with pytest.raises(LeagueFailed, match="refuses the registration: refused: no such method"):
+        await agent.session.register()
 
 
 @in_virtual_time
-async def test_the_token_is_not_in_the_log(applicant: Applicant, log: JsonLogger) -> None:
-    applicant.meets(always(ACCEPTED))
-    await applicant.register()
+async def test_a_token_that_is_refused_is_dropped_and_the_next_try_goes_without(agent: Agent) -> None:
+    async def judge(params: Any) -> Any:
+        return refused("E012") if "auth_token" in params else ACCEPTED
+
+    manager = agent.meets(judge)
+    agent.session.token = "tok-p01-old"
+    await agent.session.register()
+    assert sent(manager, "auth_token") == ["tok-p01-old", None]
+    assert agent.session.token == "tok-p01-abc"
+
+
+@in_virtual_time
+async def test_a_token_or_league_that_is_no_string_is_none(agent: Agent) -> None:
+    agent.meets(always({**ACCEPTED, "auth_token": 5, "league_id": ["L1"], "timestamp": 7, "public_key": None}))
+    await agent.session.register()
+    assert (agent.session.token, agent.session.league_id, agent.session.season) == (None, None, None)
+
+
+@in_virtual_time
+async def test_neither_token_nor_key_is_in_the_log(agent: Agent, log: JsonLogger) -> None:
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
     text = log.log_file.read_text("utf-8")
     assert "registered" in text
     assert "tok-p01-abc" not in text
+    assert agent.pocket.content["application_key"] not in text
+
+
+@in_virtual_time
+async def test_calls_that_find_a_token_stale_renew_it_once(agent: Agent) -> None:
+    numbers = iter(range(100))
+
+    async def register(_: Any) -> Any:
+        await asyncio.sleep(1)
+        return {**ACCEPTED, "auth_token": f"tok-p01-{next(numbers)}"}
+
+    manager = agent.meets(register)
+    await agent.session.register()
+    await asyncio.gather(*(agent.session.renew("tok-p01-0") for _ in range(5)))
+    await agent.session.renew("tok-p01-0")  # one that found out late
+    assert agent.session.token == "tok-p01-1"
+    assert sent(manager, "auth_token") == [None, "tok-p01-0"]
+
+
+def manager_token(audience: str, key: SigningKey = KEY, league_id: str = "L1", lifetime: float = 600) -> str:
+    return key.manager_token(league_id=league_id, audience=audience, now=START, lifetime=lifetime)
+
+
+def match_token(**changes: Any) -> str:
+    claims: dict[str, Any] = {
+        "league_id": "L1",
+        "match_id": "R1M1",
+        "referee_id": "REF01",
+        "players": ("P01", "P02"),
+        "audience": ["P01"],
+    }
+    return KEY.match_token(**{**claims, **changes}, now=START, lifetime=600)
+
+
+@pytest.mark.parametrize("hours", [0, -30, 5, 9000])
+@in_virtual_time
+async def test_a_clock_that_is_hours_wrong_does_not_make_good_tokens_bad(log: JsonLogger, hours: float) -> None:
+    agent = Agent(log, skew=hours * 3600)
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    await agent.session.check_manager(manager_token("P01"))
+    await agent.session.check_match(match_token(), "R1M1", "REF01")
+    await asyncio.sleep(700)
+    with pytest.raises(Refusal, match="expired"):
+        await agent.session.check_manager(manager_token("P01"))
+
+
+async def with_time(_: Any) -> Any:
+    """A manager that tells the right time."""
+    return {**STILL_THERE, "timestamp": format_utc(VirtualClock().now())}
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+@in_virtual_time
+async def test_a_clock_that_jumps_in_the_middle_of_a_league_does_not_make_good_tokens_bad(
+    log: JsonLogger, hours: float
+) -> None:
+    agent = Agent(log)
+    manager = agent.meets(always(ACCEPTED), with_time)
+    await agent.session.register()
+    agent.clock.skew = hours * 3600
+    await agent.session.check_manager(manager_token("P01"))
+    await agent.session.check_match(match_token(), "R1M1", "REF01")
+    assert manager.heard("league_query") == []
+
+
+@in_virtual_time
+async def test_one_who_comes_back_with_a_wrong_clock_takes_good_tokens_before_the_manager_has_answered(
+    log: JsonLogger,
+) -> None:
+    agent = Agent(log)
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    reborn = Agent(log, agent.pocket, skew=5 * 3600)
+    await reborn.session.check_match(match_token(), "R1M1", "REF01")
+
+
+@in_virtual_time
+async def test_a_managers_clock_that_is_put_back_is_asked_for_once(agent: Agent) -> None:
+    manager = agent.meets(always({**ACCEPTED, "timestamp": "2025-01-15T15:00:00Z"}), with_time)
+    await agent.session.register()
+    for _ in range(3):
+        await agent.session.check_manager(manager_token("P01"))
+        await agent.session.check_match(match_token(), "R1M1", "REF01")
+    assert len(manager.heard("league_query")) == 1
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@in_virtual_time
+async def test_a_token_that_has_expired_stays_so_and_the_manager_is_rarely_asked_for_the_time(
+    agent: Agent, is_there: bool
+) -> None:
+    manager = agent.meets(always(ACCEPTED), with_time if is_there else hang)
+    await agent.session.register()
+    await asyncio.sleep(700)
+    shown = [agent.session.check_manager(manager_token("P01")) for _ in range(50)]
+    for refusal in await asyncio.gather(*shown, return_exceptions=True):
+        assert isinstance(refusal, Refusal)
+        assert "expired" in refusal.message
+    assert len(manager.heard("league_query")) == 1
+
+
+FORGED: dict[str, str | None] = {
+    "no token": None,
+    "the agent's own token": "tok-p01-abc",
+    "a token for somebody else": manager_token("P02"),
+    "a token of another manager": manager_token("P01", SigningKey.new()),
+    "a token of another league": manager_token("P01", league_id="L2"),
+    "a match token": match_token(),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGED)
+@in_virtual_time
+async def test_a_call_that_the_manager_did_not_sign_is_refused(agent: Agent, forgery: str) -> None:
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    token = FORGED[forgery]
+    with pytest.raises(Refusal, match="E011" if token is None else "E012"):
+        await agent.session.check_manager(token)
+
+
+@pytest.mark.parametrize("public_key", [KEY.public, None])
+@in_virtual_time
+async def test_where_nobody_is_verified_or_no_key_was_sent_everybody_may_call(log: JsonLogger, public_key: Any) -> None:
+    agent = Agent(log, verify=public_key is None)
+    agent.meets(always({**ACCEPTED, "public_key": public_key}))
+    await agent.session.register()
+    await agent.session.check_manager(None)
+    await agent.session.check_match(None, "R1M1", "REF01")
+
+
+@in_virtual_time
+async def test_a_manager_that_is_heard_is_not_asked(agent: Agent) -> None:
+    manager = agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    for _ in range(20):
+        await asyncio.sleep(QUIET - 1)
+        await agent.session.check_manager(manager_token("P01", lifetime=86400))
+    assert manager.heard("league_query") == []
+    await asyncio.sleep(QUIET + 1)
+    (question,) = manager.heard("league_query")
+    assert (question["sender"], question["auth_token"]) == ("player:P01", "tok-p01-abc")
+    assert question["query_type"] == "GET_NEXT_MATCH"
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+
+@in_virtual_time
+async def test_a_forged_call_is_no_sign_of_life_of_the_manager(agent: Agent) -> None:
+    manager = agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    for _ in range(6):
+        await asyncio.sleep(QUIET / 5)
+        with pytest.raises(Refusal):
+            await agent.session.check_manager(manager_token("P02"))
+    assert len(manager.heard("league_query")) == 1
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+
+@in_virtual_time
+async def test_the_end_of_the_league_ends_the_wait(agent: Agent) -> None:
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    done = asyncio.Event()
+    asyncio.get_running_loop().call_later(5, done.set)
+    await agent.session.until(done, QUIET, lambda: None)
+    assert asyncio.get_running_loop().time() == 5
+
+
+@in_virtual_time
+async def test_an_end_that_nobody_told_of_is_learnt_by_asking(agent: Agent) -> None:
+    agent.meets(always(ACCEPTED), always({**STILL_THERE, "league_status": "COMPLETED"}))
+    await agent.session.register()
+    done = asyncio.Event()
+    async with asyncio.timeout(QUIET + 1):
+        await agent.session.until(done, QUIET, done.set)
+
+
+@pytest.mark.parametrize("code", ["E011", "E012", "E005", "E013"])
+@in_virtual_time
+async def test_a_manager_that_has_forgotten_us_is_registered_with_again(agent: Agent, code: str) -> None:
+    known = False
+
+    async def register(_: Any) -> Any:
+        nonlocal known
+        known = True
+        return ACCEPTED
+
+    async def query(_: Any) -> Any:
+        return STILL_THERE if known else refused(code)
+
+    manager = agent.meets(register, query)
+    await agent.session.register()
+    known = False
+    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    await asyncio.sleep(10 * QUIET)
+    assert sent(manager, "auth_token") == [None, "tok-p01-abc"]
+    assert not waiting.done()
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+
+@pytest.mark.parametrize("code", ["E008", "E014", "E015", "E016"])
+@in_virtual_time
+async def test_another_refusal_is_a_sign_of_life(agent: Agent, code: str) -> None:
+    manager = agent.meets(always(ACCEPTED), always(refused(code)))
+    await agent.session.register()
+    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    await asyncio.sleep(3.5 * QUIET)
+    assert len(manager.heard("league_query")) == 3
+    assert len(manager.heard("register_player")) == 1
+    assert agent.remarks == []
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+
+@in_virtual_time
+async def test_a_manager_that_was_away_is_waited_for_and_its_return_is_told(agent: Agent) -> None:
+    first = agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    agent.network.detach(MANAGER)
+    await asyncio.sleep(600)
+    assert agent.remarks == [f"No League Manager answers at {MANAGER} any more; waiting for it."]
+    agent.network.attach(MANAGER, first.answer)
+    await asyncio.sleep(5)
+    assert agent.remarks[1:] == [f"The League Manager at {MANAGER} is back."]
+    assert len(first.heard("league_query")) == 1
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+
+@in_virtual_time
+async def test_a_manager_that_refuses_us_for_good_ends_the_wait_with_its_reason(agent: Agent) -> None:
+    rejection = {"status": "REJECTED", "player_id": None, "reason": "Registration closed"}
+    answers = [ACCEPTED, rejection]
+
+    async def register(_: Any) -> Any:
+        return answers.pop(0)
+
+    agent.meets(register, always(refused("E012")))
+    await agent.session.register()
+    with pytest.raises(LeagueFailed, match="Registration closed"):
+        await agent.session.until(asyncio.Event(), QUIET, lambda: None)
+
+
+@in_virtual_time
+async def test_a_message_for_another_league_is_refused_once_we_belong_to_one(agent: Agent) -> None:
+    agent.session.check_league("L2")
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    for good in (None, "L1"):
+        agent.session.check_league(good)
+    with pytest.raises(Refusal, match="E008"):
+        agent.session.check_league("L2")

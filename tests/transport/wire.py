@@ -35,6 +35,10 @@ class Connection:
         async with asyncio.timeout(LIMIT):
             await self._writer.drain()
 
+    def pause(self) -> None:
+        """Takes nothing more of what comes."""
+        self._writer.transport.pause_reading()  # type: ignore[attr-defined]
+
     async def response(self) -> Response:
         """Reads one response by its Content-Length."""
         async with asyncio.timeout(LIMIT):
@@ -43,10 +47,28 @@ class Connection:
             body = await self._reader.readexactly(int(headers.get("content-length", 0)))
         return Response(int(head[0].split()[1]), headers, body)
 
+    async def status(self) -> int:
+        """Reads no more than the status of a response."""
+        async with asyncio.timeout(LIMIT):
+            return int((await self._reader.readline()).split()[1])
+
+    async def closed(self) -> None:
+        """Waits, for as long as it takes, until the server has closed the connection."""
+        with suppress(ConnectionError):
+            while await self._reader.read(65536):
+                pass
+
     async def ended(self) -> bool:
         """Waits for the end of what the server has to say; True where there was nothing left."""
         async with asyncio.timeout(LIMIT):
             return await self._reader.read() == b""
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Waits for something that nobody tells of."""
+    async with asyncio.timeout(LIMIT):
+        while not condition():  # noqa: ASYNC110 - a server of ours has no event for it
+            await asyncio.sleep(0.01)
 
 
 @asynccontextmanager
@@ -55,7 +77,7 @@ async def connected(port: int) -> AsyncIterator[Connection]:
     try:
         yield Connection(reader, writer)
     finally:
-        writer.close()
+        writer.transport.abort()  # what wasn't taken would be waited for
         with suppress(ConnectionError):  # the server may be quicker
             await writer.wait_closed()
 

@@ -5,10 +5,16 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from agent_league.arena.seats import NO_WATCHERS, Seat, Watchers
+from starlette.types import ASGIApp
+
+from agent_league.arena.seats import NO_WATCHERS, Agent, Seat, Watchers
 from agent_league.errors import UserError
 from agent_league.transport.http_client import HttpCarrier
+from agent_league.transport.http_guard import Guard
 from agent_league.transport.http_server import HttpServer, bind, make_app
+from agent_league.transport.rate_limit import RateLimit
+
+EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
 def run_async(main: Coroutine[Any, Any, None]) -> None:
@@ -34,8 +40,7 @@ async def serve(
     try:
         agents = [seat.take(carrier, watchers) for seat in seats]
         for seat, agent in zip(seats, agents, strict=True):
-            app = make_app(agent.dispatcher.answer, agent.health)
-            servers.append(HttpServer(app, seat.host, seat.port, seat.title, _hint(seat)))
+            servers.append(HttpServer(app_of(seat, agent), seat.host, seat.port, seat.title, _hint(seat)))
         for server in servers:
             await server.start()
         if ready:
@@ -44,6 +49,19 @@ async def serve(
     finally:
         await asyncio.gather(*(server.stop() for server in servers))
         await carrier.close()
+
+
+def app_of(seat: Seat, agent: Agent) -> ASGIApp:
+    """What the agent's server serves, to whom its settings allow."""
+    network, security = seat.settings.system.network, seat.settings.system.security
+    own = () if seat.host in EVERY_ADDRESS else (seat.host,)
+    rate = security.rate_limit_per_sec
+    return make_app(
+        agent.dispatcher.answer,
+        agent.health,
+        Guard((*network.allowed_hosts, network.base_host, *own)),
+        RateLimit(rate, security.rate_limit_burst, agent.dispatcher.turn_away) if rate else None,
+    )
 
 
 async def _until_stopped(runs: Sequence[Coroutine[Any, Any, None]], stop: asyncio.Event) -> None:

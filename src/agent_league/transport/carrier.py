@@ -5,14 +5,14 @@ from typing import Protocol
 
 from agent_league.errors import PeerTimeout, PeerUnreachable
 
-Answer = Callable[[bytes], Awaitable[bytes | None]]
-"""What an agent does with a frame: the frame to answer with, or None for a notification."""
+Answer = Callable[[bytes, str | None], Awaitable[bytes | None]]
+"""What an agent does with a frame and the bearer's token beside it: its answer, or None for a notification."""
 
 
 class Carrier(Protocol):
     """Carries a frame to an endpoint and brings the answer back; reads neither."""
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float) -> tuple[int, bytes]:
+    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
         """HTTP status and body of the answer; raises PeerTimeout or PeerUnreachable."""
         ...
 

@@ -34,8 +34,10 @@ class Host(Protocol):
         """How it signs its messages."""
         ...
 
-    def authorize(self, method: Method, envelope: Envelope | None, params: Mapping[str, Any]) -> None:
-        """Raises a Refusal unless the caller may do this."""
+    async def authorize(
+        self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
+    ) -> None:
+        """Raises a Refusal unless the caller may do this; `bearer` is the token that came beside the message."""
         ...
 
 
@@ -53,18 +55,45 @@ class Dispatcher:
     def methods(self) -> list[str]:
         return sorted(self._tools)
 
-    async def answer(self, body: bytes) -> bytes | None:
+    async def answer(self, body: bytes, bearer: str | None = None) -> bytes | None:
         """Answers a frame or a batch of them; None where nothing is to be said (notifications)."""
         try:
             parsed = jsonrpc.parse_body(body)
             answers: list[Any] | dict[str, Any] | None
             if isinstance(parsed, list):
-                answers = await self._answer_batch(parsed)
+                answers = await self._answer_batch(parsed, bearer)
             else:
-                answers = await self._answer_one(parsed)
+                answers = await self._answer_one(parsed, bearer)
         except FrameError as error:
             answers = jsonrpc.error_frame(error, None)
         return None if answers is None else self._encode(answers)
+
+    def turn_away(self, body: bytes, refusal: Refusal) -> bytes | None:
+        """Answers every request of a frame with one refusal and does nothing of what they ask for."""
+        try:
+            parsed = jsonrpc.parse_body(body)
+            answers: list[Any] | dict[str, Any] | None
+            if isinstance(parsed, list):
+                _check_batch(parsed)
+                told = [self._turn_one_away(frame, refusal) for frame in parsed]
+                answers = [answer for answer in told if answer is not None] or None
+            else:
+                answers = self._turn_one_away(parsed, refusal)
+        except FrameError as error:
+            both = FrameError(error.code, f"{error.message}; and {refusal.message}", dict(refusal.context))
+            answers = jsonrpc.error_frame(both, None)
+        return None if answers is None else self._encode(answers)
+
+    def _turn_one_away(self, frame: Any, refusal: Refusal) -> dict[str, Any] | None:
+        try:
+            request = jsonrpc.read_request(frame)
+        except FrameError as error:
+            return jsonrpc.error_frame(error, jsonrpc.echoed_id(frame))
+        if request.is_notification:
+            return None
+        method, _ = self._tools.get(request.method, (None, None))
+        params = request.params if isinstance(request.params, dict) else {}
+        return jsonrpc.result_frame(self._write_refusal(refusal, method, params), request.request_id)
 
     def _encode(self, answers: list[Any] | dict[str, Any]) -> bytes:
         """The answer's bytes; what can't be written as JSON is our fault, and still gets an answer."""
@@ -75,26 +104,33 @@ class Dispatcher:
             fault = FrameError(FrameCode.INTERNAL_ERROR, "our answer can't be written as JSON")
             return orjson.dumps(jsonrpc.error_frame(fault, jsonrpc.echoed_id(answers)))
 
-    async def _answer_batch(self, frames: list[Any]) -> list[Any] | None:
-        if not 0 < len(frames) <= jsonrpc.MAX_BATCH:
-            raise FrameError(
-                FrameCode.INVALID_REQUEST,
-                f"a batch holds 1 to {jsonrpc.MAX_BATCH} requests, found {len(frames)}",
-            )
-        answers = await asyncio.gather(*(self._answer_one(frame) for frame in frames))
+    async def _answer_batch(self, frames: list[Any], bearer: str | None) -> list[Any] | None:
+        _check_batch(frames)
+        room = jsonrpc.MAX_BATCH_ANSWER
+
+        async def answer(frame: Any) -> orjson.Fragment | None:
+            nonlocal room
+            answered = await self._answer_one(frame, bearer) if room > 0 else _no_room(frame)
+            if answered is None:
+                return None
+            encoded = self._encode(answered)
+            room -= len(encoded)
+            return orjson.Fragment(encoded)
+
+        answers = await asyncio.gather(*map(answer, frames))
         return [answer for answer in answers if answer is not None] or None
 
-    async def _answer_one(self, frame: Any) -> dict[str, Any] | None:
+    async def _answer_one(self, frame: Any, bearer: str | None) -> dict[str, Any] | None:
         try:
             request = jsonrpc.read_request(frame)
-            result = await self._call(request)
+            result = await self._call(request, bearer)
         except FrameError as error:
             if isinstance(frame, dict) and "id" not in frame and error.code != FrameCode.INVALID_REQUEST:
                 return None
             return jsonrpc.error_frame(error, jsonrpc.echoed_id(frame))
         return None if request.is_notification else jsonrpc.result_frame(result, request.request_id)
 
-    async def _call(self, request: jsonrpc.Request) -> Any:
+    async def _call(self, request: jsonrpc.Request, bearer: str | None) -> Any:
         tool = self._tools.get(request.method)
         if tool is None:
             raise FrameError(
@@ -105,7 +141,7 @@ class Dispatcher:
         method, handler = tool
         params = jsonrpc.params_of(request)
         try:
-            reply = await handler(self._admit(method, params))
+            reply = await handler(await self._admit(method, params, bearer))
         except Refusal as refusal:
             return self._refuse(refusal, method, params)
         except Exception as error:
@@ -113,19 +149,18 @@ class Dispatcher:
             raise FrameError(FrameCode.INTERNAL_ERROR, "an error of ours; it is in our log") from error
         return reply.to_wire() if isinstance(reply, Message) else reply
 
-    def _admit(self, method: Method, params: Mapping[str, Any]) -> Message | Mapping[str, Any]:
+    async def _admit(
+        self, method: Method, params: Mapping[str, Any], bearer: str | None
+    ) -> Message | Mapping[str, Any]:
         """The message, once envelope, caller and fields are found right, in that order."""
         if method.request is None:
-            self._host.authorize(method, None, params)
+            await self._host.authorize(method, None, params, bearer)
             return params
         envelope = check_envelope(params, method.request.TYPE)
-        self._host.authorize(method, envelope, params)
+        await self._host.authorize(method, envelope, params, bearer)
         return read_fields(method.request, params)
 
     def _refuse(self, refusal: Refusal, method: Method, params: Mapping[str, Any]) -> dict[str, Any]:
-        conversation_id, message_type = params.get("conversation_id"), params.get("message_type")
-        if not isinstance(message_type, str):
-            message_type = method.request.TYPE if method.request else None
         self._log.warning(
             "message_refused",
             method=method.name,
@@ -133,6 +168,12 @@ class Dispatcher:
             error_code=refusal.code,
             message=refusal.message,
         )
+        return self._write_refusal(refusal, method, params)
+
+    def _write_refusal(self, refusal: Refusal, method: Method | None, params: Mapping[str, Any]) -> dict[str, Any]:
+        conversation_id, message_type = params.get("conversation_id"), params.get("message_type")
+        if not isinstance(message_type, str):
+            message_type = method.request.TYPE if method and method.request else None
         return write_league_error(
             refusal,
             sender=self._host.sender,
@@ -142,3 +183,18 @@ class Dispatcher:
             else f"conv-error-{next(self._error_numbers):03}",
             original_message_type=message_type[:80] if message_type else None,
         ).to_wire()
+
+
+def _check_batch(frames: list[Any]) -> None:
+    if not 0 < len(frames) <= jsonrpc.MAX_BATCH:
+        raise FrameError(
+            FrameCode.INVALID_REQUEST,
+            f"a batch holds 1 to {jsonrpc.MAX_BATCH} requests, found {len(frames)}",
+        )
+
+
+def _no_room(frame: Any) -> dict[str, Any] | None:
+    if isinstance(frame, dict) and "id" not in frame:
+        return None
+    sentence = f"the answers before this one fill {jsonrpc.MAX_BATCH_ANSWER} bytes; nothing was done, ask again"
+    return jsonrpc.error_frame(FrameError(FrameCode.INVALID_REQUEST, sentence), jsonrpc.echoed_id(frame))

@@ -1,6 +1,7 @@
 """The HTTP carrier: one session a process, connections kept alive, no redirects, answers limited in size and time."""
 
 import asyncio
+from collections.abc import Mapping
 
 import aiohttp
 
@@ -27,10 +28,10 @@ class HttpCarrier:
         self._answered: dict[str, float] = {}
         """When an endpoint last answered: for a while after that, a connection to it is kept."""
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float) -> tuple[int, bytes]:
+    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
         try:
             async with asyncio.timeout(limit):
-                answer = await self._deliver(endpoint, frame)
+                answer = await self._deliver(endpoint, frame, HEADERS if bearer is None else _with(bearer))
         except TimeoutError:
             raise no_answer(endpoint, limit) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -41,27 +42,27 @@ class HttpCarrier:
     async def close(self) -> None:
         await self._session.close()
 
-    async def _deliver(self, endpoint: str, frame: bytes) -> tuple[int, bytes]:
+    async def _deliver(self, endpoint: str, frame: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         """Posts the frame; once more where a kept connection broke off.
 
         A server may close an idle connection just as we use it, and that says nothing of the peer: a fresh one does.
         """
         try:
-            return await self._post(endpoint, frame)
+            return await self._post(endpoint, frame, headers)
         except aiohttp.ClientConnectorError:
             raise
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
             if not self._was_kept(endpoint):
                 raise
-            return await self._post(endpoint, frame)
+            return await self._post(endpoint, frame, headers)
 
     def _was_kept(self, endpoint: str) -> bool:
         """Whether a call may have gone over a kept connection; asked once, since the next one is fresh."""
         answered = self._answered.pop(endpoint, None)
         return answered is not None and asyncio.get_running_loop().time() - answered <= KEEP_ALIVE_SECONDS
 
-    async def _post(self, endpoint: str, frame: bytes) -> tuple[int, bytes]:
-        async with self._session.post(endpoint, data=frame, headers=HEADERS, allow_redirects=False) as response:
+    async def _post(self, endpoint: str, frame: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        async with self._session.post(endpoint, data=frame, headers=headers, allow_redirects=False) as response:
             length = response.content_length
             if length is not None and length <= MAX_BODY:
                 return response.status, await response.read()
@@ -71,3 +72,7 @@ class HttpCarrier:
                 if len(body) > MAX_BODY:
                     raise BadAnswer(f"an answer of more than {MAX_BODY} bytes from {endpoint}")
             return response.status, bytes(body)
+
+
+def _with(bearer: str) -> Mapping[str, str]:
+    return {**HEADERS, "Authorization": f"Bearer {bearer}"}

@@ -1,6 +1,7 @@
 """The HTTP server of one agent: `POST /mcp` as a plain ASGI endpoint, `GET /health`, on uvicorn.
 
-Several can live in one process and one event loop, each on its own port.
+Whom it lets in is the guard's business, how much a connection may cost that of `http_connections`. Several can live in
+one process and one event loop, each on its own port.
 """
 
 import asyncio
@@ -19,14 +20,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agent_league.errors import PortInUse
+from agent_league.errors import PortInUse, UserError
 from agent_league.transport.carrier import Answer
-from agent_league.transport.jsonrpc import MAX_BODY
+from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Limits, Visitor
+from agent_league.transport.http_guard import Fields, Guard, TurnedAway
+from agent_league.transport.jsonrpc import MAX_BODY, count_requests
+from agent_league.transport.rate_limit import RateLimit
 
 JSON_TYPE = (b"content-type", b"application/json")
 TEXT_TYPE = (b"content-type", b"text/plain; charset=utf-8")
 KEEP_ALIVE_SECONDS = 75
-MAX_DROPPED = 64 * MAX_BODY
 DROP_SECONDS = 5
 
 
@@ -41,39 +44,61 @@ class BodyTooLarge(Exception):
 class McpEndpoint:
     """`/mcp`: a frame in, a frame out."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, guard: Guard, rate_limit: RateLimit | None) -> None:
         self._answer = answer
+        self._guard = guard
+        self._rate_limit = rate_limit
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, fields: Fields) -> None:
         if scope["method"] != "POST":
             await _reply(send, 405, b"use POST with a JSON-RPC 2.0 body", TEXT_TYPE, (b"allow", b"POST"))
             return
+        self._guard.admit_post(scope, fields)
         try:
-            body = await _read_body(scope, receive)
+            body = await _read_body(fields, receive)
         except BodyTooLarge as error:
             await _refuse_body(receive if error.more else None, send)
             return
         if body is None:
             return
-        answer = await self._answer(body)
+        limit = self._rate_limit
+        if limit and (refusal := limit.refusal(_address(scope), count_requests(body))):
+            answer = limit.turn_away(body, refusal)
+        else:
+            answer = await self._answer(body, _bearer(fields))
         if answer is None:
             await _reply(send, 202, b"")
         else:
             await _reply(send, 200, answer, JSON_TYPE)
 
 
-def make_app(answer: Answer, health: Callable[[], Mapping[str, Any]]) -> ASGIApp:
-    """The routes of an agent: `/mcp` straight to its endpoint, everything else through Starlette."""
+def make_app(
+    answer: Answer,
+    health: Callable[[], Mapping[str, Any]],
+    guard: Guard | None = None,
+    rate_limit: RateLimit | None = None,
+) -> ASGIApp:
+    """The routes of an agent: `/mcp` straight to its endpoint, everything else through Starlette.
+
+    Without a guard of its own it is called by its address alone.
+    """
+    guard = guard or Guard()
 
     async def show_health(_: Request) -> Response:
         return Response(orjson.dumps(health()), media_type="application/json")
 
-    endpoint = McpEndpoint(answer)
+    endpoint = McpEndpoint(answer, guard, rate_limit)
     pages = Starlette(routes=[Route("/health", show_health)])
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        chosen: ASGIApp = endpoint if scope["type"] == "http" and scope["path"] == "/mcp" else pages
-        await chosen(scope, receive, send)
+        try:
+            fields = guard.admit(scope)
+            if scope["path"] == "/mcp":
+                await endpoint(scope, receive, send, fields)
+            else:
+                await pages(scope, receive, send)
+        except TurnedAway as error:
+            await _reply(send, error.status, error.sentence.encode(), TEXT_TYPE)
 
     return app
 
@@ -81,12 +106,14 @@ def make_app(answer: Answer, health: Callable[[], Mapping[str, Any]]) -> ASGIApp
 class HttpServer:
     """One agent's server: binds at once, serves between `start` and `stop`."""
 
-    def __init__(self, app: ASGIApp, host: str, port: int, wanted_by: str, hint: str = "") -> None:
+    def __init__(
+        self, app: ASGIApp, host: str, port: int, wanted_by: str, hint: str = "", limits: Limits | None = None
+    ) -> None:
         self.socket = bind(host, port, wanted_by, hint)
         self.port: int = self.socket.getsockname()[1]
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=Visitor,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -101,18 +128,21 @@ class HttpServer:
         config.load()
         self._server = uvicorn.Server(config)
         self._server.lifespan = config.lifespan_class(config)
+        self._server.server_state = self._crowd = Crowd(limits or Limits())
 
     async def start(self) -> None:
         await self._server.startup(sockets=[self.socket])
+        self._crowd.watch()
 
     async def stop(self) -> None:
+        self._crowd.stop()
         if self._server.started:
             await self._server.shutdown(sockets=[self.socket])
         self.socket.close()
 
 
 def bind(host: str, port: int, wanted_by: str, hint: str = "") -> socket.socket:
-    """A bound socket, or PortInUse with a sentence."""
+    """A bound socket, or a UserError with a sentence."""
     address = "127.0.0.1" if host == "localhost" else host
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     # Named as TCP, because asyncio turns Nagle's algorithm off only on sockets that say so: 40 ms a call otherwise.
@@ -123,17 +153,36 @@ def bind(host: str, port: int, wanted_by: str, hint: str = "") -> socket.socket:
         bound.bind((address, port))
     except OSError as error:
         bound.close()
-        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+        if error.errno == errno.EADDRINUSE:
             raise PortInUse(host, port, wanted_by, hint) from None
+        if error.errno == errno.EACCES:
+            raise UserError(
+                f"Not allowed to listen on port {port} of {host}, and {wanted_by} wants it."
+                " Choose one above 1024: those below belong to the system."
+            ) from None
         raise
     return bound
 
 
-async def _read_body(scope: Scope, receive: Receive) -> bytes | None:
+def _bearer(fields: Fields) -> str | None:
+    """The token of an `Authorization: Bearer` header."""
+    value = fields.get(b"authorization")
+    if value is None or value[:7].lower() != b"bearer ":
+        return None
+    return value[7:].strip().decode("latin-1") or None
+
+
+def _address(scope: Scope) -> str:
+    """Whom the server sees at the other end."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+async def _read_body(fields: Fields, receive: Receive) -> bytes | None:
     """The whole body, or None where the client went away."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit() and int(value) > MAX_BODY:
-            raise BodyTooLarge(more=True)
+    length = fields.get(b"content-length", b"0")
+    if length.isdigit() and int(length) > MAX_BODY:
+        raise BodyTooLarge(more=True)
     body = bytearray()
     while True:
         event = await receive()

@@ -10,6 +10,8 @@ from agent_league.errors import BadAnswer, ErrorCode, FrameCode, FrameError, Pee
 
 MAX_BODY = 1024 * 1024
 MAX_BATCH = 100
+MAX_BATCH_ANSWER = 4 * MAX_BODY
+"""Bytes of answers after which the rest of a batch is turned away: small questions may have large answers."""
 MAX_DEPTH = 64
 """Levels of arrays and objects in each other: far more than a message has, far fewer than can't be written again."""
 SHOWN_LENGTH = 200
@@ -51,6 +53,16 @@ def read_request(frame: Any) -> Request:
     if not isinstance(method, str):
         raise FrameError(FrameCode.INVALID_REQUEST, f"'method' must be a string, found {json_type(method)}")
     return Request(method, frame.get("params"), request_id, "id" not in frame)
+
+
+def count_requests(body: bytes) -> int:
+    """How many requests a body holds, as far as that can be told: a batch holds more than one."""
+    if not body.lstrip().startswith(b"["):
+        return 1
+    try:
+        return max(1, min(MAX_BATCH, len(orjson.loads(body))))
+    except ValueError:
+        return 1
 
 
 def echoed_id(frame: Any) -> RequestId:

@@ -17,13 +17,13 @@ class MemoryNetwork:
     def detach(self, endpoint: str) -> None:
         self._agents.pop(endpoint, None)
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float) -> tuple[int, bytes]:
+    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
         answer = self._agents.get(endpoint)
         if answer is None:
             raise no_connection(endpoint, "nobody is there")
         try:
             async with asyncio.timeout(limit):
-                body = await answer(frame)
+                body = await answer(frame, bearer)
         except TimeoutError:
             raise no_answer(endpoint, limit) from None
         return (202, b"") if body is None else (200, body)

@@ -57,15 +57,15 @@ class Outbox:
         self._line = line
         self._lanes = lanes
         self._report = report
-        self._waiting: deque[tuple[str, bytes, float]] = deque(maxlen=MAX_WAITING)
+        self._waiting: deque[tuple[str, bytes, float, str | None]] = deque(maxlen=MAX_WAITING)
         self._worker: asyncio.Task[None] | None = None
         self._failures = 0
         self._calm = asyncio.Event()
         self._calm.set()
 
-    def post(self, endpoint: str, frame: bytes, limit: float) -> None:
+    def post(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> None:
         """Queues a notice."""
-        self._waiting.append((endpoint, frame, limit))
+        self._waiting.append((endpoint, frame, limit, bearer))
         if self._failures < PATIENCE:
             self._calm.clear()
         if self._worker is None or self._worker.done():
@@ -91,9 +91,9 @@ class Outbox:
         finally:
             self._calm.set()  # whatever happens, nobody waits for ever
 
-    async def _send(self, endpoint: str, frame: bytes, limit: float) -> None:
+    async def _send(self, endpoint: str, frame: bytes, limit: float, bearer: str | None) -> None:
         try:
-            await self._line.send(endpoint, frame, limit)
+            await self._line.send(endpoint, frame, limit, bearer)
         except (PeerRefused, BadAnswer):
             self._taken()  # it lives, and has no use for the notice
         except CallFailed as error:
@@ -119,11 +119,11 @@ class Outboxes:
         self._lanes = Lanes()
         self._boxes: dict[str, Outbox] = {}
 
-    def post(self, peer_id: str, endpoint: str, frame: bytes, limit: float) -> None:
+    def post(self, peer_id: str, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> None:
         box = self._boxes.get(peer_id)
         if box is None:
             box = self._boxes[peer_id] = Outbox(peer_id, self._line, self._lanes, self._report)
-        box.post(endpoint, frame, limit)
+        box.post(endpoint, frame, limit, bearer)
 
     async def settled(self, peer_ids: Iterable[str]) -> None:
         """Waits for the notices to these peers, as far as that is worth it."""

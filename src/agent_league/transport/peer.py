@@ -20,9 +20,9 @@ class Line:
         """A frame of a message in its wire form, encoded once; the same one may go to many."""
         return encode_request(method, message, next(self._numbers))
 
-    async def send(self, endpoint: str, frame: bytes, limit: float) -> Any:
+    async def send(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> Any:
         """Sends an encoded frame and reads the result; raises CallFailed."""
-        return read_reply(*await self._carrier.exchange(endpoint, frame, limit))
+        return read_reply(*await self._carrier.exchange(endpoint, frame, limit, bearer))
 
-    async def ask(self, endpoint: str, method: str, message: Message, limit: float) -> Any:
-        return await self.send(endpoint, self.encode(method, message.to_wire()), limit)
+    async def ask(self, endpoint: str, method: str, message: Message, limit: float, bearer: str | None = None) -> Any:
+        return await self.send(endpoint, self.encode(method, message.to_wire()), limit, bearer)

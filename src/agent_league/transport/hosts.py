@@ -1,0 +1,29 @@
+"""Hosts and addresses in the one form in which they are compared."""
+
+import ipaddress
+import re
+
+HOST_AND_PORT = re.compile(r"(\[[^][]+]|[^][:]+)(?::[0-9]*)?")
+
+
+def plain_host(text: str) -> str:
+    """A host without port, brackets, capitals and the dot at its end."""
+    text = text.strip().lower()
+    found = HOST_AND_PORT.fullmatch(text)
+    return plain_address((found[1].strip("[]") if found else text).removesuffix("."))
+
+
+def plain_address(text: str) -> str:
+    """An IP address in its shortest form, the IPv4 one where it stands for one; anything else as it is."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return text
+    return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+def is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(plain_address(address)).is_loopback
+    except ValueError:
+        return False
