@@ -43,7 +43,7 @@ class ScriptedAgent:
             await self._news.wait()
         return self.heard(method)
 
-    async def answer(self, body: bytes) -> bytes | None:
+    async def answer(self, body: bytes, bearer: str | None = None) -> bytes | None:
         """Answers one request."""
         request = json.loads(body)
         method, params = request["method"], request.get("params", {})

@@ -1,0 +1,155 @@
+"""`league simulate-faults`: leagues in a world of lost frames, kills and full disks, one for each seed."""
+
+import os
+import re
+import sys
+import time
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from agent_league.cli import FAILED
+from agent_league.cli.options import say
+from agent_league.errors import UserError
+
+SHOWN_EVENTS = 40
+PROGRESS_SECONDS = 2.0
+SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?", re.ASCII)
+
+
+def simulate_faults(
+    seeds: Annotated[str, typer.Option(help="Which leagues: one seed, or the first and the last.", metavar="A..B")],
+    players: Annotated[int | None, typer.Option(min=2, help="How many players (default: the seed decides).")] = None,
+    referees: Annotated[int | None, typer.Option(min=1, help="How many referees (default: the seed decides).")] = None,
+    faults: Annotated[
+        str, typer.Option(help="Kinds of faults that may occur (default: all; none: none).", metavar="KIND[,KIND...]")
+    ] = "",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes to use (default: one for each core).")] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Print everything that happens; for a single seed.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Play leagues on virtual time while frames get lost, agents are killed, disks fill and clocks jump.
+
+    After each one the promises of a league are checked. The first seed that breaks one is shown; it repeats exactly.
+    """
+    from agent_league.testing.faults import make_scenario
+    from agent_league.testing.simulation import simulate, simulate_all
+
+    first, last = _range(seeds)
+    kinds = _kinds(faults)
+    scenarios = [make_scenario(seed, players, referees, kinds) for seed in range(first, last + 1)]
+    if trace and len(scenarios) > 1:
+        raise UserError("--trace shows one league; give one seed, such as --seeds 7")
+    progress = _Progress(len(scenarios), quiet=json or trace)
+    failed = None
+    reports = (
+        iter([simulate(scenarios[0], keep_events=trace)])
+        if len(scenarios) == 1
+        else simulate_all(scenarios, jobs or os.cpu_count() or 1)
+    )
+    for report in reports:
+        progress.add(report)
+        if trace:
+            sys.stdout.write("\n".join(report.events) + "\n")
+        if report.breaches:
+            failed = report
+            break
+    progress.finish()
+    if json:
+        sys.stdout.write(orjson.dumps(progress.summary(failed)).decode() + "\n")
+    elif failed is not None:
+        sys.stdout.write(_told(failed, _again(failed.scenario.seed, players, referees, faults)))
+    if failed is not None:
+        raise typer.Exit(FAILED)
+
+
+class _Progress:
+    """How far it is, and how fast."""
+
+    def __init__(self, total: int, *, quiet: bool) -> None:
+        self._total = total
+        self._quiet = quiet
+        self._started = self._shown = time.perf_counter()
+        self.leagues = self.calls = self.lives = 0
+        self.hours = 0.0
+
+    def add(self, report: Any) -> None:
+        self.leagues += 1
+        self.calls += report.calls
+        self.lives += report.lives
+        self.hours += report.seconds / 3600
+        if time.perf_counter() - self._shown >= PROGRESS_SECONDS:
+            self._show()
+
+    def finish(self) -> None:
+        self._show()
+
+    @property
+    def rate(self) -> float:
+        return self.leagues / max(time.perf_counter() - self._started, 1e-6)
+
+    def summary(self, failed: Any) -> dict[str, Any]:
+        return {
+            "leagues": self.leagues,
+            "calls": self.calls,
+            "lives": self.lives,
+            "virtual_hours": round(self.hours, 1),
+            "leagues_per_second": round(self.rate, 1),
+            "failed_seed": failed.scenario.seed if failed else None,
+            "breaches": [{"invariant": breach.invariant, "what": breach.what} for breach in failed.breaches]
+            if failed
+            else [],
+        }
+
+    def _show(self) -> None:
+        self._shown = time.perf_counter()
+        if not self._quiet:
+            say(
+                f"{self.leagues} of {self._total} leagues, {self.rate:.1f} a second; "
+                f"{self.lives} lives, {self.calls} calls, {self.hours:.1f} hours of virtual time"
+            )
+
+
+def _range(text: str) -> tuple[int, int]:
+    found = SEEDS.fullmatch(text)
+    if not found:
+        raise UserError(f"--seeds {text!r}: expected one seed, such as 7, or a range, such as 1..300")
+    first, last = int(found[1]), int(found[2] or found[1])
+    if last < first:
+        raise UserError(f"--seeds {text!r}: the last seed is before the first")
+    return first, last
+
+
+def _kinds(text: str) -> tuple[Any, ...]:
+    from agent_league.testing.faults import Fault
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        return tuple(Fault)
+    if names == ["none"]:
+        return ()
+    for name in names:
+        if name not in tuple(Fault):
+            raise UserError(f"--faults: no kind {name!r} (there are: {', '.join(Fault)})")
+    return tuple(Fault(name) for name in names)
+
+
+def _again(seed: int, players: int | None, referees: int | None, faults: str) -> str:
+    chosen = {"--players": players, "--referees": referees, "--faults": faults}
+    options = "".join(f" {name} {value}" for name, value in chosen.items() if value)
+    return f"league simulate-faults --seeds {seed}{options} --trace"
+
+
+def _told(report: Any, again: str) -> str:
+    scenario = report.scenario
+    lines = [
+        f"Seed {scenario.seed}: {scenario.players} players, {scenario.referees} referees, {report.calls} calls.",
+        *(f"Broken: {breach.invariant}: {breach.what}" for breach in report.breaches),
+        "",
+        "The last events:",
+        *report.events[-SHOWN_EVENTS:],
+        "",
+        f"To repeat it: {again}",
+    ]
+    return "\n".join(lines) + "\n"

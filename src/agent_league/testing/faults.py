@@ -1,0 +1,172 @@
+"""Scenarios: everything that will go wrong in a simulated league, decided beforehand by its seed.
+
+Pure data. Each seed switches some kinds of faults on and others off, because a world where everything fails at once
+hides what a single failure does.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from enum import StrEnum
+from random import Random
+
+HOUR = 3600.0
+FOR_GOOD = float("inf")
+"""An agent that is gone for good; the manager and the last referee always come back."""
+
+
+class Fault(StrEnum):
+    """The kinds of faults."""
+
+    LOST = "lost"
+    """Frames vanish, there or back; the caller waits in vain."""
+    DELAYED = "delayed"
+    """Frames arrive late, some after the caller has given up; later ones overtake them."""
+    DOUBLED = "doubled"
+    """Frames arrive twice."""
+    BROKEN = "broken"
+    """Connections break off, before the request has arrived or before the answer has."""
+    PARTITIONS = "partitions"
+    """An agent is cut off from everybody for a while."""
+    CRASHES = "crashes"
+    """An agent is killed, and started again after a while; or a second manager is started beside the first."""
+    STORE = "store"
+    """The manager's store refuses to write for a while."""
+    DISK = "disk"
+    """An agent's disk is full for a while."""
+    CLOCKS = "clocks"
+    """Clocks are wrong by up to hours, and jump."""
+
+
+class Trouble(StrEnum):
+    """What an incident does to its victim."""
+
+    KILL = "kill"
+    """The process ends; whoever waits for it sees the connection break."""
+    VANISH = "vanish"
+    """The machine is gone; whoever waits for it waits in vain."""
+    USURP = "usurp"
+    """Another manager takes over, although the first one lives."""
+    CUT_OFF = "cut off"
+    FILL_DISK = "fill disk"
+    FAIL_STORE = "fail store"
+    TURN_CLOCK = "turn clock"
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Something that befalls an agent at the n-th step of the world."""
+
+    step: int
+    trouble: Trouble
+    victim: str | None
+    """None: whoever acts in that step."""
+    seconds: float
+    """How long it lasts, FOR_GOOD or so; for TURN_CLOCK, by how much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A league and what happens to it."""
+
+    seed: int
+    players: int
+    referees: int
+    matches_per_round: int | None
+    concurrent_matches: int
+    latency: float
+    """Seconds that a frame takes, on average."""
+    rates: dict[Fault, float] = field(default_factory=dict)
+    """Of single frames."""
+    longest_delay: float = 0
+    incidents: tuple[Incident, ...] = ()
+    skews: dict[str, float] = field(default_factory=dict)
+    healing: float = 0
+    """The virtual second from which on nothing goes wrong any more."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return seat_names(self.players, self.referees)
+
+
+MANAGER = "manager"
+FRAME_FAULTS = (Fault.LOST, Fault.DELAYED, Fault.DOUBLED, Fault.BROKEN)
+STEPS_PER_CALL = 4
+
+
+def seat_names(players: int, referees: int) -> tuple[str, ...]:
+    return (
+        MANAGER,
+        *(f"REF{number:02}" for number in range(1, referees + 1)),
+        *(f"P{number:02}" for number in range(1, players + 1)),
+    )
+
+
+def make_scenario(
+    seed: int, players: int | None = None, referees: int | None = None, faults: Collection[Fault] = tuple(Fault)
+) -> Scenario:
+    """The scenario of a seed; `faults` are those that may occur in it."""
+    rng = Random(f"scenario {seed}")  # noqa: S311 - a simulation
+    players = players or rng.choice((2, 3, 4, 4, 5, 6, 8))
+    referees = referees or rng.choice((1, 2, 2, 3))
+    active = [fault for fault in Fault if rng.random() < 0.5 and fault in faults]
+    names = seat_names(players, referees)
+    steps = STEPS_PER_CALL * (players * (players - 1) * 6 + (players + referees) * players * 3)
+    incidents = [incident for fault in active for incident in _incidents(fault, names, steps, rng)]
+    return Scenario(
+        seed=seed,
+        players=players,
+        referees=referees,
+        matches_per_round=rng.choice((None, None, 1, 2)),
+        concurrent_matches=rng.choice((1, 2, 4)),
+        latency=rng.choice((0.001, 0.01, 0.1, 0.5)),
+        rates={fault: 10 ** rng.uniform(-3, -0.7) for fault in FRAME_FAULTS if fault in active},
+        longest_delay=rng.choice((1, 6, 12, 40)),
+        incidents=tuple(sorted(incidents, key=lambda incident: incident.step)),
+        skews={name: _skew(rng) for name in names} if Fault.CLOCKS in active else {},
+        healing=10 ** rng.uniform(0.5, 2.8),
+    )
+
+
+def _incidents(fault: Fault, names: tuple[str, ...], steps: int, rng: Random) -> list[Incident]:
+    match fault:
+        case Fault.CRASHES:
+            return [
+                Incident(
+                    step=_step(steps, rng),
+                    trouble=rng.choice((Trouble.KILL, Trouble.KILL, Trouble.VANISH)),
+                    victim=rng.choice((None, None, MANAGER, *names)),
+                    seconds=FOR_GOOD if rng.random() < 0.1 else 10 ** rng.uniform(-2, 1.8),
+                )
+                for _ in range(rng.randint(1, 10))
+            ] + [Incident(_step(steps, rng), Trouble.USURP, MANAGER, 0) for _ in range(rng.choice((0, 0, 0, 1)))]
+        case Fault.PARTITIONS:
+            return [
+                Incident(_step(steps, rng), Trouble.CUT_OFF, rng.choice(names), 10 ** rng.uniform(-1, 1.8))
+                for _ in range(rng.randint(1, 3))
+            ]
+        case Fault.STORE:
+            return [
+                Incident(_step(steps, rng), Trouble.FAIL_STORE, MANAGER, 10 ** rng.uniform(-2, 1.5))
+                for _ in range(rng.randint(1, 3))
+            ]
+        case Fault.DISK:
+            return [
+                Incident(_step(steps, rng), Trouble.FILL_DISK, rng.choice(names), 10 ** rng.uniform(-1, 2))
+                for _ in range(rng.randint(1, 3))
+            ]
+        case Fault.CLOCKS:
+            return [
+                Incident(_step(steps, rng), Trouble.TURN_CLOCK, rng.choice(names), _skew(rng))
+                for _ in range(rng.randint(0, 2))
+            ]
+        case _:
+            return []
+
+
+def _step(steps: int, rng: Random) -> int:
+    """Early steps as often as late ones: registrations are few and easily broken."""
+    return int(rng.choice((rng.uniform(1, steps), 10 ** rng.uniform(0, 2))))
+
+
+def _skew(rng: Random) -> float:
+    return rng.choice((-1, 1)) * rng.choice((0.0, 1.0, HOUR, 5 * HOUR)) * rng.random()

@@ -1,0 +1,390 @@
+"""What must hold after every simulated league, whatever went wrong in it: one small function each.
+
+Each yields a sentence for everything that it finds wrong. They recompute what they check on their own, so that they
+share no mistake with the agents.
+"""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from agent_league.errors import Refusal
+from agent_league.protocol.checks import check_envelope, read_fields
+from agent_league.protocol.methods import METHODS
+from agent_league.protocol.v2 import MESSAGES, LeagueError
+from agent_league.storage.base import MatchRow
+from agent_league.testing.evidence import Evidence, Said
+from agent_league.testing.faults import MANAGER, Trouble
+
+Invariant = Callable[[Evidence], Iterator[str]]
+
+REGISTRATIONS = {"register_player": "player_id", "register_referee": "referee_id"}
+OUR_FAULTS = frozenset(
+    {
+        "handler_failed",
+        "match_failed",
+        "match_aborted",
+        "answer_not_json",
+        "watcher_failed",
+        "strategy_failed",
+        "strategy_chose_illegal_move",
+    }
+)
+"""Log events that mean a mistake in our own code."""
+LARGEST_NUMBER = 10
+DRAW_STEP = 1
+GRACE_SECONDS = 60
+"""So long after a fault its consequences may still show."""
+REPORTING_SECONDS = 20
+"""So long a referee may take to find a report unanswered and to send it again."""
+INTERNAL_ERROR = -32603
+
+
+def league_is_completed(evidence: Evidence) -> Iterator[str]:
+    """Once the faults have ceased, every league comes to its end."""
+    saved = evidence.saved
+    if saved is None:
+        yield "no league was ever begun"
+    elif not saved.season.announced:
+        missing = sum(row.result is None for row in saved.matches)
+        yield f"the league is {saved.season.phase}, {missing} of {len(saved.matches)} matches have no result"
+
+
+def each_pair_has_one_result(evidence: Evidence) -> Iterator[str]:
+    """Each pair has exactly one result."""
+    players = sorted(row.agent_id for row in evidence.saved.agents if row.role == "player") if evidence.saved else []
+    if len(players) != evidence.scenario.players:
+        yield f"{len(players)} players are registered, not {evidence.scenario.players}: {players}"
+    met = Counter(tuple(sorted((row.player_a, row.player_b))) for row in evidence.matches.values() if row.result)
+    for pair in combinations(players, 2):
+        if met[pair] != 1:
+            yield f"{pair[0]} and {pair[1]} have {met[pair]} results"
+    if extra := set(met) - set(combinations(players, 2)):
+        yield f"results of pairs that don't exist: {sorted(extra)}"
+
+
+def standings_follow_from_the_matches(evidence: Evidence) -> Iterator[str]:
+    """The table, wherever it is told, equals the one recomputed from the matches."""
+    expected = _table(list(evidence.matches.values()))
+    if manager := evidence.world.manager:
+        rows = [row.as_dict() for row in manager.season.standings()]
+        yield from _compare("the manager's table", rows, expected)
+    for said in evidence.of("notify_league_completed"):
+        yield from _compare("LEAGUE_COMPLETED", said.params["final_standings"], expected)
+        break
+    filled = {incident.victim for incident in evidence.scenario.incidents if incident.trouble is Trouble.FILL_DISK}
+    path = evidence.world.seats[MANAGER].home / "data" / "leagues" / "league_simulated" / "standings.json"
+    if not filled and evidence.world.manager and path.exists():
+        yield from _compare("standings.json", orjson.loads(path.read_bytes())["standings"], expected)
+
+
+def acknowledged_registrations_are_kept(evidence: Evidence) -> Iterator[str]:
+    """Whoever was told its id has it at the end, under its name and address, and nobody else has."""
+    rows = {row.agent_id: row for row in evidence.saved.agents} if evidence.saved else {}
+    ids: dict[str, str] = {}
+    for said in evidence.of(*REGISTRATIONS):
+        result = said.result
+        if result.get("status") == "REJECTED":
+            yield f"{said.call.source} was rejected: {result.get('reason')} ({result.get('detail')})"
+        if result.get("status") != "ACCEPTED":
+            continue
+        agent_id = result[REGISTRATIONS[said.method]]
+        meta = said.params.get("player_meta") or said.params.get("referee_meta") or {}
+        row = rows.get(agent_id)
+        if row is None or (row.display_name, row.endpoint) != (meta["display_name"], meta["contact_endpoint"]):
+            yield f"{said.call.source} was registered as {agent_id}, which the store doesn't know"
+        if ids.setdefault(said.call.source, agent_id) != agent_id:
+            yield f"{said.call.source} was {ids[said.call.source]} first and {agent_id} later"
+
+
+def acknowledged_results_are_kept(evidence: Evidence) -> Iterator[str]:
+    """A result that was acknowledged stands in the store as it was reported."""
+    for said in evidence.of("report_match_result"):
+        if not said.is_ok:
+            continue
+        reported = said.params["result"]
+        row = evidence.matches.get(said.params["match_id"])
+        kept = (row.result or {}) if row else {}
+        if (kept.get("outcome"), kept.get("winner")) != (reported["status"], reported["winner"]):
+            yield (
+                f"{said.params['match_id']} was acknowledged as {reported['status']} of {reported['winner']} "
+                f"and is kept as {kept.get('outcome')} of {kept.get('winner')}"
+            )
+
+
+def tokens_stay_good(evidence: Evidence) -> Iterator[str]:
+    """The token that an agent was told last is good at the manager, however often that has been killed since."""
+    given: defaultdict[str, list[Said]] = defaultdict(list)
+    for said in evidence.of(*REGISTRATIONS):
+        given[said.call.source].append(said)
+    for said in evidence.said:
+        token = said.params.get("auth_token")
+        if said.call.target != MANAGER or said.result.get("error_code") != "E012" or token is None:
+            continue
+        mine = given[said.call.source]
+        told = next((one for one in mine if one.result.get("auth_token") == token), None)
+        if told and not any(_may_replace(one, told, said) for one in mine):
+            yield f"{said.call.source} was refused ({said.method}) though its token is the last one it was given"
+
+
+def results_come_from_their_referees(evidence: Evidence) -> Iterator[str]:
+    """A result is taken only from the referee that the match was given to last."""
+    if any(incident.trouble is Trouble.USURP for incident in evidence.scenario.incidents):
+        return  # two managers may give a match to two referees
+    orders: defaultdict[str, list[Said]] = defaultdict(list)
+    for said in evidence.of("start_match"):
+        orders[said.params["match_id"]].append(said)
+    for said in evidence.of("report_match_result"):
+        earlier = [order for order in orders[said.params["match_id"]] if order.call.at <= said.at]
+        if said.is_ok and earlier[-1].call.target != said.call.source:
+            yield f"{said.params['match_id']} was taken from {said.call.source}, not from {earlier[-1].call.target}"
+
+
+def results_are_reported_until_answered(evidence: Evidence) -> Iterator[str]:
+    """A referee that lives reports a result again and again until the manager answers, or the league is over."""
+    moments = evidence.world.trace.moments
+    over = min((moment.at for moment in moments if moment.what == "LeagueCompleted"), default=float("inf"))
+    killed = {moment.source: moment.at for moment in moments if moment.what == "killed"}
+    last = {(said.call.source, said.params["match_id"]): said.call for said in evidence.of("report_match_result")}
+    for (referee, match_id), call in last.items():
+        if call.has_failed and killed.get(referee, 0) < call.at < over - REPORTING_SECONDS:
+            yield f"{referee} reported {match_id} without an answer, and never again"
+
+
+def ids_are_unique(evidence: Evidence) -> Iterator[str]:
+    """No two agents share an id, a name or an address; no two matches share an id."""
+    agents = evidence.saved.agents if evidence.saved else ()
+    for what in ("agent_id", "display_name", "endpoint"):
+        for value, count in Counter(getattr(row, what) for row in agents).items():
+            if count > 1:
+                yield f"{count} agents have the {what} {value}"
+    given: defaultdict[str, set[str]] = defaultdict(set)
+    for said in evidence.of(*REGISTRATIONS):
+        if said.result.get("status") == "ACCEPTED":
+            given[said.result[REGISTRATIONS[said.method]]].add(said.call.source)
+    for agent_id, owners in given.items():
+        if len(owners) > 1:
+            yield f"{agent_id} was given to {sorted(owners)}"
+
+
+def no_match_has_two_winners(evidence: Evidence) -> Iterator[str]:
+    """All acknowledged reports of a match name the same winner, who played in it; both players hear the same."""
+    winners: defaultdict[str, set[Any]] = defaultdict(set)
+    for said in evidence.of("report_match_result"):
+        if said.is_ok:
+            winners[said.params["match_id"]].add(said.params["result"]["winner"])
+    told: defaultdict[tuple[str, str], set[Any]] = defaultdict(set)
+    for said in evidence.of("notify_match_result"):
+        key = (said.params["match_id"], said.params["draw_seed"])
+        told[key].add(said.params["game_result"]["winner_player_id"])
+    for match, found in [*winners.items(), *told.items()]:
+        if len(found) > 1:
+            yield f"{match} has the winners {sorted(map(str, found))}"
+    for match_id, row in evidence.matches.items():
+        winner = (row.result or {}).get("winner")
+        if winner is not None and winner not in (row.player_a, row.player_b):
+            yield f"{match_id} was won by {winner}, who didn't play in it"
+
+
+def draws_match_their_commitments(evidence: Evidence) -> Iterator[str]:
+    """The seed shown at the end fits the hash shown before, the number follows from it, and the winner from that."""
+    committed: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
+    for said in evidence.of("handle_game_invitation", "choose_parity"):
+        shown = said.params.get("draw_commitment") or said.params["context"]["draw_commitment"]
+        committed[_play(said)].add(shown)
+    for play, shown in committed.items():
+        if len(shown) > 1:
+            yield f"{play[1]}: {len(shown)} commitments in one match"
+    for said in evidence.of("notify_match_result"):
+        seed, result = said.params["draw_seed"], said.params["game_result"]
+        if (shown := committed.get(_play(said))) and hashlib.sha256(seed.encode()).hexdigest() not in shown:
+            yield f"{said.params['match_id']}: the seed doesn't fit its commitment"
+        if result["status"] != "TECHNICAL_LOSS" and (problem := _wrong_draw(seed, result)):
+            yield f"{said.params['match_id']}: {problem}"
+
+
+def messages_are_valid(evidence: Evidence) -> Iterator[str]:
+    """Every message that left one of ours is valid against its model."""
+    seen: set[int] = set()
+    for said in evidence.said:
+        if id(said.params) not in seen:
+            seen.add(id(said.params))
+            yield from _invalid_request(said)
+        if said.answer is not None and id(said.answer) not in seen:
+            seen.add(id(said.answer))
+            yield from _invalid_answer(said)
+
+
+def nobody_raised(evidence: Evidence) -> Iterator[str]:
+    """No agent of ours lets an error escape, ends, or says that it is its own fault."""
+    yield from evidence.world.raised
+    for said in evidence.said:
+        error = (said.answer or {}).get("error")
+        if isinstance(error, dict) and error.get("code") == INTERNAL_ERROR:
+            yield f"{said.call.target} answered {said.method} with an error of its own"
+    for name, line in evidence.log:
+        if orjson.loads(line)["event_type"] in OUR_FAULTS:
+            yield f"{name} logged {line[:400]}"
+
+
+def everybody_knows_the_end(evidence: Evidence) -> Iterator[str]:
+    """LEAGUE_COMPLETED has reached every agent that was up."""
+    if evidence.world.manager is not None:
+        yield from (f"{name} doesn't know that the league is over" for name in evidence.world.untold())
+
+
+def nobody_loses_without_a_fault(evidence: Evidence) -> Iterator[str]:
+    """A technical loss needs a fault that touched that very player; ours cost nobody a point."""
+    begun: dict[str, float] = {}
+    ended: dict[str, float] = {}
+    for said in evidence.of("handle_game_invitation", "start_match"):
+        begun.setdefault(said.params["match_id"], said.call.at)
+    for said in evidence.of("report_match_result"):
+        if said.is_ok:
+            ended.setdefault(said.params["match_id"], said.call.at)
+    for match_id, row in evidence.matches.items():
+        result = row.result or {}
+        if result.get("outcome") != "TECHNICAL_LOSS":
+            continue
+        for player_id in {row.player_a, row.player_b} - {result["winner"]}:
+            how = result["terminations"].get(player_id, "nothing at all")
+            since = 0.0 if how == "suspended" else begun.get(match_id, 0.0)
+            touches = evidence.world.network.touched[evidence.player_seats[player_id]]
+            until = ended.get(match_id, float("inf"))
+            if not any(start <= until and end + GRACE_SECONDS >= since for start, end in touches):
+                yield f"{player_id} lost {match_id} ({how}), though nothing had happened to it"
+
+
+def no_token_is_written(evidence: Evidence) -> Iterator[str]:
+    """No token stands in a log line or in what an error says."""
+    refusals = {str(said.answer) for said in evidence.said if said.refusal}
+    text = "\n".join([*refusals, evidence.complaints, *(line for _, line in evidence.log)])
+    for token in sorted(token for token in evidence.tokens if token in text):
+        place = text.index(token)
+        yield f"a token was written: {text[max(place - 300, 0) : place]}..."
+
+
+INVARIANTS: Sequence[Invariant] = (
+    nobody_raised,
+    league_is_completed,
+    each_pair_has_one_result,
+    standings_follow_from_the_matches,
+    acknowledged_registrations_are_kept,
+    acknowledged_results_are_kept,
+    tokens_stay_good,
+    results_come_from_their_referees,
+    results_are_reported_until_answered,
+    ids_are_unique,
+    no_match_has_two_winners,
+    draws_match_their_commitments,
+    messages_are_valid,
+    everybody_knows_the_end,
+    nobody_loses_without_a_fault,
+    no_token_is_written,
+)
+
+
+def _table(matches: Sequence[MatchRow]) -> list[dict[str, Any]]:
+    """Points 3, 1, 0; ties by wins, then by points among those level, then by draws, then by id."""
+    rows: dict[str, dict[str, Any]] = {}
+    against: Counter[tuple[str, str]] = Counter()
+    for match in matches:
+        for player, other in ((match.player_a, match.player_b), (match.player_b, match.player_a)):
+            row = rows.setdefault(player, dict.fromkeys(("played", "wins", "draws", "losses", "points"), 0))
+            if match.result is None:
+                continue
+            drawn, won = match.result["outcome"] == "DRAW", match.result["winner"] == player
+            points = 1 if drawn else 3 * won
+            row["played"] += 1
+            row["draws" if drawn else "wins" if won else "losses"] += 1
+            row["points"] += points
+            against[player, other] += points
+    return [
+        {"rank": rank, "player_id": player, **rows[player]}
+        for rank, player in enumerate(_ranked(rows, against), start=1)
+    ]
+
+
+def _ranked(rows: dict[str, dict[str, Any]], against: Counter[tuple[str, str]]) -> list[str]:
+    level: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    for player, row in rows.items():
+        level[row["points"], row["wins"]].append(player)
+    ranked: list[str] = []
+    for _, group in sorted(level.items(), reverse=True):
+        meetings = {one: sum(against[one, other] for other in group) for one in group}
+        ranked += sorted(group, key=lambda one: (-meetings[one], -rows[one]["draws"], len(one), one))
+    return ranked
+
+
+def _compare(where: str, rows: Sequence[dict[str, Any]], expected: Sequence[dict[str, Any]]) -> Iterator[str]:
+    if len(rows) != len(expected):
+        yield f"{where} has {len(rows)} rows, expected {len(expected)}"
+        return
+    for row, right in zip(rows, expected, strict=True):
+        wrong = {key: (row[key], value) for key, value in right.items() if key in row and row[key] != value}
+        if wrong:
+            yield f"{where}, rank {right['rank']}: found and expected differ in {wrong}"
+
+
+def _may_replace(one: Said, told: Said, refused: Said) -> bool:
+    """Whether a registration may have ended a token before it was refused."""
+    if one.call.at > refused.at:
+        return False
+    if one.call.arrivals > len(one.call.replies):
+        return True  # it was served, and nobody knows how far
+    return one is not told and one.at >= told.at
+
+
+def _play(said: Said) -> tuple[str, str, str]:
+    """One playing of a match: by whom, which, and under which token for whom."""
+    return (said.call.source, said.params["match_id"], said.params["auth_token"])
+
+
+def _wrong_draw(seed: str, result: dict[str, Any]) -> str | None:
+    share = int.from_bytes(hashlib.sha256(f"{seed}:{DRAW_STEP}".encode()).digest()[:8], "big") / 2**64
+    number = int(share * LARGEST_NUMBER) + 1
+    if result["drawn_number"] != number:
+        return f"{result['drawn_number']} was drawn, and the seed gives {number}"
+    right = ("even", "odd")[number % 2]
+    winners = [player for player, choice in result["choices"].items() if choice == right]
+    winner = winners[0] if len(winners) == 1 else None
+    if result["winner_player_id"] != winner:
+        return f"{result['winner_player_id']} won, and {winner} was right"
+    return None
+
+
+def _invalid_request(said: Said) -> Iterator[str]:
+    method = METHODS.get(said.method)
+    if method is None:
+        yield f"{said.call.source} called {said.method}, which nobody knows"
+    elif method.request is not None:
+        try:
+            check_envelope(said.params, method.request.TYPE)
+            read_fields(method.request, said.params)
+        except Refusal as refusal:
+            yield f"{said.call.source} sent {said.method}: {refusal}"
+
+
+def _invalid_answer(said: Said) -> Iterator[str]:
+    method, answer = METHODS.get(said.method), said.answer or {}
+    where = f"{said.call.target} answered {said.method}"
+    if answer.get("jsonrpc") != "2.0" or ("result" in answer) == ("error" in answer):
+        yield f"{where} with no JSON-RPC frame: {str(answer)[:200]}"
+    elif "result" in answer and method is not None:
+        result = answer["result"]
+        kind = result.get("message_type") if isinstance(result, dict) else None
+        if kind is None and method.reply is None:
+            return
+        model = MESSAGES.get(str(kind))
+        if model not in (method.reply, LeagueError) or model is None:
+            yield f"{where} with {kind}"
+            return
+        try:
+            model.model_validate(result)
+        except ValidationError as error:
+            yield f"{where}: {error}"

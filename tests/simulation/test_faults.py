@@ -1,0 +1,47 @@
+"""Scenarios: the seed decides everything, beforehand."""
+
+import pytest
+
+from agent_league.testing.faults import FRAME_FAULTS, MANAGER, Fault, Trouble, make_scenario
+
+SEEDS = range(1, 200)
+
+
+def test_a_seed_makes_the_same_scenario_each_time() -> None:
+    assert [make_scenario(seed) for seed in SEEDS] == [make_scenario(seed) for seed in SEEDS]
+
+
+def test_seeds_differ() -> None:
+    assert len({repr(make_scenario(seed)) for seed in SEEDS}) == len(SEEDS)
+
+
+def test_without_faults_nothing_goes_wrong() -> None:
+    for seed in SEEDS:
+        scenario = make_scenario(seed, faults=())
+        assert not scenario.rates
+        assert not scenario.incidents
+        assert not scenario.skews
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_every_kind_of_fault_occurs_in_some_seeds_and_not_in_others(fault: Fault) -> None:
+    scenarios = [make_scenario(seed, faults=(fault,)) for seed in SEEDS]
+    hit = [scenario for scenario in scenarios if scenario.rates or scenario.incidents or scenario.skews]
+    assert 0.3 < len(hit) / len(scenarios) < 0.7
+    assert all(set(scenario.rates) <= {fault} & set(FRAME_FAULTS) for scenario in scenarios)
+
+
+@pytest.mark.parametrize("trouble", Trouble)
+def test_every_trouble_comes_about(trouble: Trouble) -> None:
+    assert any(incident.trouble is trouble for seed in SEEDS for incident in make_scenario(seed).incidents)
+
+
+def test_incidents_stand_in_the_order_of_their_steps() -> None:
+    for seed in SEEDS:
+        steps = [incident.step for incident in make_scenario(seed).incidents]
+        assert steps == sorted(steps)
+
+
+def test_the_size_of_a_league_can_be_asked_for() -> None:
+    scenario = make_scenario(7, players=3, referees=2)
+    assert scenario.names == (MANAGER, "REF01", "REF02", "P01", "P02", "P03")

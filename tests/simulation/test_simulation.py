@@ -1,0 +1,124 @@
+"""Leagues in trouble: they come to their end all the same, repeat exactly, and a broken manager is found out."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agent_league.games.draw import draw
+from agent_league.league.journal import Journal
+from agent_league.league.season import Season
+from agent_league.model.results import MatchResult
+from agent_league.referee import play
+from agent_league.storage.memory import MemoryStore
+from agent_league.testing.faults import Fault, Trouble, make_scenario
+from agent_league.testing.simulation import simulate, simulate_all
+
+SEEDS = range(1, 301)
+JOBS = 2
+EAGER = 40
+"""So many seeds are enough to find out a manager that breaks its promises."""
+DIGEST = (
+    "from agent_league.testing import faults, simulation as s; print(s.simulate(faults.make_scenario({seed})).digest)"
+)
+
+
+def test_every_league_keeps_its_promises_whatever_goes_wrong() -> None:
+    for report in simulate_all([make_scenario(seed) for seed in SEEDS], JOBS):
+        assert not report.breaches, (
+            f"league simulate-faults --seeds {report.scenario.seed} --trace",
+            report.breaches,
+            report.events[-40:],
+        )
+
+
+def test_the_same_seed_repeats_exactly() -> None:
+    scenario = next(
+        scenario
+        for scenario in map(make_scenario, SEEDS)
+        if len(scenario.rates) > 2 and any(incident.trouble is Trouble.KILL for incident in scenario.incidents)
+    )
+    first, second = (simulate(scenario, keep_events=True) for _ in range(2))
+    assert first.events == second.events
+    assert first.digest == second.digest
+
+
+def test_a_seed_repeats_in_another_process_whatever_its_hashes() -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", DIGEST.format(seed=3)],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout.strip()
+        for hash_seed in ("1", "2")
+    }
+    assert digests == {simulate(make_scenario(3)).digest}
+
+
+def test_seeds_differ() -> None:
+    assert len({simulate(make_scenario(seed, players=2, referees=1)).digest for seed in range(1, 6)}) == 5
+
+
+def test_a_league_with_silent_players_takes_virtual_time_only() -> None:
+    report = simulate(make_scenario(11, players=20, referees=3, faults=(Fault.PARTITIONS, Fault.LOST)))
+    assert not report.breaches
+    assert report.seconds > 10
+
+
+def acknowledge_before_commit(patches: pytest.MonkeyPatch) -> None:
+    async def committed(self: Journal) -> None:
+        return
+
+    patches.setattr(Journal, "committed", committed)
+
+
+def forget_results_on_restart(patches: pytest.MonkeyPatch) -> None:
+    patches.setattr("agent_league.league.season.result_of", lambda row: None)
+
+
+def take_any_result(patches: pytest.MonkeyPatch) -> None:
+    record = Season.record
+
+    def careless(self: Season, result: MatchResult, referee_id: str) -> bool:
+        self.assigned[result.match_id] = referee_id
+        return record(self, result, referee_id)
+
+    patches.setattr(Season, "record", careless)
+
+
+def let_a_deposed_manager_go_on(patches: pytest.MonkeyPatch) -> None:
+    write = MemoryStore.write
+
+    def careless(self: MemoryStore, season_id: int, rows: Any) -> None:
+        self._epochs[season_id] = self.memory.seasons[season_id].epoch
+        write(self, season_id, rows)
+
+    patches.setattr(MemoryStore, "write", careless)
+
+
+def draw_from_another_seed(patches: pytest.MonkeyPatch) -> None:
+    patches.setattr(play, "draw", lambda seed, step, outcomes: draw(seed[::-1], step, outcomes))
+
+
+@pytest.mark.parametrize(
+    "sabotage",
+    [
+        acknowledge_before_commit,
+        forget_results_on_restart,
+        take_any_result,
+        let_a_deposed_manager_go_on,
+        draw_from_another_seed,
+    ],
+)
+def test_a_broken_promise_is_found_within_a_few_seeds(
+    sabotage: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sabotage(monkeypatch)
+    faults = tuple(fault for fault in Fault if fault is not Fault.CLOCKS)
+    assert any(simulate(make_scenario(seed, faults=faults)).breaches for seed in range(1, EAGER))
