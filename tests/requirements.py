@@ -1,7 +1,8 @@
 """What the seeds and the protocol demand, as data: each demand with its source and the tests that show it.
 
-"P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises. A
-test is named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`).
+"P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises and
+"REL" what docs/reliability.md does. A test is named by its file under `tests/` (without `test_` and `.py`) and its name
+(without `test_`).
 `test_requirements.py` fails where a demand has no test, or names one that isn't there.
 """
 
@@ -315,7 +316,7 @@ REQUIREMENTS = (
         "000 Rules 4",
         "The number is drawn uniformly from 1 to 10.",
         "games/even_odd::the_shipped_registry_draws_one_to_ten_all_alike",
-        "referee/draw::draws_are_uniform_over_the_matches_of_a_league",
+        "games/draw::draws_are_uniform_over_the_matches_of_a_league",
     ),
     needs(
         "000 Rules 5-7",
@@ -372,7 +373,7 @@ REQUIREMENTS = (
         "P 5 Fair draw",
         "The draw follows from a seed whose hash was shown before the first question.",
         "referee/match::the_draw_follows_from_a_seed_that_was_committed_before_the_first_question",
-        "referee/draw::anybody_can_work_out_the_draw_from_the_revealed_seed",
+        "games/draw::anybody_can_work_out_the_draw_from_the_revealed_seed",
     ),
     needs(
         "P 5",
@@ -514,5 +515,130 @@ REQUIREMENTS = (
         "arena/solo::the_example_has_at_most_ten_lines",
         "arena/solo::the_example_plays_a_real_league",
         "docs::the_player_in_the_readme_is_the_example",
+    ),
+    # Nothing is lost
+    needs(
+        "REL",
+        "A registration or result is acknowledged only once it is committed; commits are grouped.",
+        "league/journal::nothing_is_acknowledged_before_it_is_committed",
+        "league/journal::rows_that_come_during_a_commit_go_together_in_the_next",
+        "storage/sql::a_commit_of_sqlite_is_on_the_disk_before_it_returns",
+        "storage/sql::what_a_killed_process_called_committed_is_there",
+    ),
+    needs(
+        "REL",
+        "PostgreSQL keeps the same promises as SQLite.",
+        "storage/store::what_is_written_is_read_back_equal",
+        "storage/sql::a_server_that_went_away_fails_writes_until_it_is_back",
+    ),
+    needs(
+        "REL",
+        "The store has a schema version and migrations.",
+        "storage/sql::a_database_of_an_older_version_is_brought_up_to_date",
+        "storage/sql::a_database_of_a_newer_version_is_refused",
+    ),
+    needs(
+        "REL",
+        "A manager killed at any moment is followed by one that ends the league.",
+        "league/takeover::a_manager_killed_at_any_write_of_its_life_is_followed_by_one_that_ends_the_league",
+        "league/takeover::agents_keep_their_ids_and_tokens_and_need_not_register_again",
+        "league/takeover::finished_matches_stay_and_unfinished_ones_are_played_again",
+        "reliability/killing::manager_and_referees_may_be_killed_and_every_result_is_the_undisturbed_one",
+    ),
+    needs(
+        "REL",
+        "A referee holds its matches on a lease; what it reports without one changes nothing.",
+        "league/leases::a_referee_without_a_sign_of_life_loses_all_its_matches_and_is_suspended",
+        "league/leases::a_match_that_its_referee_knows_nothing_of_goes_to_another_and_only_that",
+        "referee/report::a_match_whose_report_is_refused_leaves_the_file_of_the_one_that_counts",
+    ),
+    needs(
+        "REL",
+        "A player that is killed comes back as itself.",
+        "reliability/killing::players_may_be_killed_and_lose_at_most_what_they_miss",
+        "transport/session::after_a_restart_it_is_who_it_was_before_the_manager_has_answered",
+    ),
+    needs(
+        "REL",
+        "Agents notice that the manager is gone, wait and come back.",
+        "transport/session::a_manager_that_was_away_is_waited_for_and_its_return_is_told",
+        "transport/session::a_manager_that_has_forgotten_us_is_registered_with_again",
+    ),
+    needs(
+        "REL",
+        "An interrupted run is resumed.",
+        "reliability/run::a_run_that_was_ended_is_resumed_to_the_undisturbed_table",
+        "reliability/run::processes_of_a_run_that_are_killed_come_back_and_the_table_is_the_undisturbed_one",
+    ),
+    needs(
+        "REL",
+        "The files are projections and can be rebuilt.",
+        "league/rebuild::what_was_lost_is_written_anew_and_what_is_there_stays",
+    ),
+    needs(
+        "REL",
+        "A full disk loses nothing.",
+        "storage/sql::a_full_disk_loses_nothing_and_the_store_works_again_once_there_is_room",
+        "league/journal::a_store_that_fails_is_tried_again_and_then_it_is_committed",
+    ),
+    needs(
+        "REL",
+        "A simulated world of faults breaks no promise, and a seed repeats exactly.",
+        "simulation/simulation::every_league_keeps_its_promises_whatever_goes_wrong",
+        "simulation/simulation::the_same_seed_repeats_exactly",
+        "simulation/invariants::an_invariant_notices_what_it_is_there_for",
+    ),
+    # Nobody in who doesn't belong
+    needs(
+        "P 5",
+        "A match token is good for its match, referee, players and time only.",
+        "protocol/tokens::a_match_token_for_something_else_is_refused_with_what_it_is_for",
+        "protocol/tokens::a_forged_token_is_refused",
+        "protocol/tokens::one_kind_of_token_is_never_good_as_the_other",
+    ),
+    needs(
+        "P 5",
+        "A stolen token reports nothing: not what a referee shows its players, not a referee's own in other hands.",
+        "security/attacks::what_a_referee_shows_a_player_opens_nothing_at_the_manager",
+        "security/attacks::a_stolen_referee_token_is_good_in_its_owners_hand_alone",
+    ),
+    needs(
+        "P 5",
+        "Our players refuse a stranger's question.",
+        "security/attacks::a_player_is_asked_and_told_by_the_referee_of_its_match_alone",
+    ),
+    needs("P 5", "Only the manager speaks for the manager.", "security/attacks::nobody_speaks_for_the_manager"),
+    needs(
+        "P 5",
+        "What was said in one league counts in no other.",
+        "security/attacks::what_was_said_in_one_league_counts_in_no_other",
+    ),
+    needs(
+        "P 5",
+        "The draw can be checked by a player, and the whole match from its file.",
+        "games/fairness::a_result_that_does_not_follow_from_seed_and_choices_is_named",
+        "games/fairness::a_broken_promise_is_named",
+        "referee/verify::what_a_referee_writes_holds",
+        "referee/verify::a_change_is_found",
+    ),
+    needs(
+        "P 4",
+        "A token's value never appears in a context or a log.",
+        "security/secrets::no_token_stands_anywhere_but_in_its_own_file",
+        "transport/log::a_signed_token_is_struck_out_wherever_it_stands",
+    ),
+    needs(
+        "P 5",
+        "Addresses: no redirects, limits of size and time, allowed hosts only.",
+        "security/addresses::a_redirect_is_not_followed",
+        "security/addresses::a_player_that_answers_with_100_mb_costs_itself_the_match_and_us_a_megabyte",
+        "security/addresses::an_address_that_leads_elsewhere_is_refused_however_it_is_spelled",
+    ),
+    needs(
+        "P 2",
+        "Host, Origin and Content-Type are checked; slow and huge peers hold up nobody; E014 where configured.",
+        "security/http_edge::a_web_page_can_t_make_its_visitor_s_browser_call_an_agent",
+        "security/http_edge::others_are_served_while_an_attack_goes_on_and_the_attackers_are_cut_off",
+        "security/http_edge::too_many_requests_of_one_address_are_refused_with_e014",
     ),
 )

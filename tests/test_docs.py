@@ -64,7 +64,7 @@ def test_the_reference_names_every_setting(path: str) -> None:
 
 def test_the_reference_names_every_command_and_no_other() -> None:
     commands = {command.name for command in app.registered_commands}
-    assert set(re.findall(r"^\| `league (\w+)` \|", REFERENCE, re.MULTILINE)) == commands
+    assert set(re.findall(r"^\| `league ([\w-]+)` \|", REFERENCE, re.MULTILINE)) == commands
 
 
 def test_the_reference_names_every_strategy() -> None:
