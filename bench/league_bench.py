@@ -57,8 +57,8 @@ class RecordingNetwork(MemoryNetwork):
         super().__init__()
         self.sizes: Counter[Sizes] = Counter()
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float) -> tuple[int, bytes]:
-        status, body = await super().exchange(endpoint, frame, limit)
+    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+        status, body = await super().exchange(endpoint, frame, limit, bearer)
         self.sizes[len(frame), len(body)] += 1
         return status, body
 
@@ -156,7 +156,7 @@ def _spread(calls: Counter[Sizes]) -> Sequence[Sizes]:
 def _echo(ports: range) -> None:
     """Servers that answer with as many bytes as the caller names in its first ones."""
 
-    async def answer(body: bytes) -> bytes:
+    async def answer(body: bytes, _: str | None) -> bytes:
         return b"x" * int(body[:8])
 
     async def serve() -> None:

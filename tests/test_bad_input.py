@@ -57,10 +57,11 @@ def bounded(max_examples: int) -> settings:
 class Arena:
     """A manager, a referee and two players, registered and waiting, on a loop that runs when it is asked to."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, verify_callers: bool) -> None:
         self._runner = asyncio.Runner()
         self._stack = AsyncExitStack()
-        self._plan = make_league(folder, FAST, players=2, referees=1, referee_port=8401, player_port=8501)
+        overrides = {**FAST, "security.verify_callers": verify_callers}
+        self._plan = make_league(folder, overrides, players=2, referees=1, referee_port=8401, player_port=8501)
         self.agents: dict[str, Agent] = {}
         self.ports: dict[str, int] = {}
         self.run(self._open())
@@ -94,8 +95,8 @@ class Arena:
             self._stack.push_async_callback(server.stop)
             self.ports[role] = server.port
 
-    def post(self, role: str, body: bytes) -> bytes | None:
-        answer: bytes | None = self.run(self.agents[role].dispatcher.answer(body))
+    def post(self, role: str, body: bytes, bearer: str | None = None) -> bytes | None:
+        answer: bytes | None = self.run(self.agents[role].dispatcher.answer(body, bearer))
         return answer
 
     def call(self, role: str, frame: Json) -> Json:
@@ -197,7 +198,16 @@ def _message(message_type: str, sender: str, **fields: Json) -> Frame:
 
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    arena = Arena(tmp_path_factory.mktemp("bad") / "SHARED")
+    """Agents that answer anybody, so that what is wrong with a message is found in the message."""
+    arena = Arena(tmp_path_factory.mktemp("bad") / "SHARED", verify_callers=False)
+    yield arena
+    arena.close()
+
+
+@pytest.fixture(scope="module")
+def wary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+    """Agents as they are by default: they want the manager's signature."""
+    arena = Arena(tmp_path_factory.mktemp("wary") / "SHARED", verify_callers=True)
     yield arena
     arena.close()
 
@@ -531,6 +541,32 @@ def test_the_first_of_several_faults_is_told_in_the_order_of_the_protocol(arena:
         assert code_of(answer) == code, (first, answer)
 
 
+VERIFIED = [
+    ("referee", "start_match"),
+    ("referee", "notify_round"),
+    ("player", "choose_parity"),
+    ("player", "notify_round"),
+]
+
+
+@bounded(100)
+@given(
+    call=st.sampled_from(VERIFIED),
+    token=st.text(max_size=40) | st.from_regex(r"[\w-]{0,20}\.[\w-]{0,20}\.[\w-]{0,20}", fullmatch=True) | st.none(),
+    beside=st.booleans(),
+)
+def test_no_token_that_somebody_made_up_opens_a_wary_agent(
+    wary: Arena, call: tuple[str, str], token: str | None, beside: bool
+) -> None:
+    role, method = call
+    frame = copy.deepcopy(wary.correct[role][method])
+    frame["params"]["auth_token"] = None if beside else token
+    before = wary.agents[role].health()
+    answer = well_formed(wary.post(role, json.dumps(frame).encode(), token if beside else None))
+    assert code_of(answer) in ("E011", "E012")
+    assert wary.agents[role].health() == before
+
+
 def nested(levels: int) -> str:
     return "[" * levels + "]" * levels
 
@@ -684,7 +720,9 @@ async def _play_and_replay(home: Path, *, backwards: bool) -> None:
         if backwards:
             recorded.reverse()
         for exchange in recorded:
-            answer = well_formed(await by_endpoint[exchange.endpoint].dispatcher.answer(exchange.request))
+            answer = well_formed(
+                await by_endpoint[exchange.endpoint].dispatcher.answer(exchange.request, exchange.bearer)
+            )
             assert "error" not in answer
             if backwards and exchange.frame["method"] == "report_match_result":
                 assert answer["result"] == {"status": "ok"}  # before the replayed registration ends the token

@@ -7,6 +7,8 @@
     ├── LeagueFailed           a league could not be played to its end; exit code 1
     ├── Refusal                a league message we refuse: answered with a LEAGUE_ERROR
     ├── FrameError             not even a JSON-RPC request: answered with a JSON-RPC error
+    ├── StoreFailed            the store can't be used now (storage.base); trying again may help
+    ├── Deposed                another manager has taken over the league (storage.base)
     └── CallFailed             a peer gave no usable answer
         ├── PeerTimeout        none within the limit (E001)
         ├── PeerUnreachable    none at all (E009)

@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 from itertools import islice
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,6 @@ from agent_league.arena.fleet import Fleet
 from agent_league.arena.plan import LeaguePlan
 from agent_league.errors import LeagueFailed, UserError
 from agent_league.model.events import AgentRegistered, LeagueCompleted, LeagueStarted, MatchFinished, RoundStarted
-from agent_league.storage.repositories import MatchRepository
 from tests.cli.command import alive, free_ports
 from tests.conftest import FAST, PlanMaker
 
@@ -43,23 +41,19 @@ def test_a_tick_passes_where_nothing_happens(small: LeaguePlan) -> None:
         assert next(fleet.events(tick=0.01)) is None
 
 
-def test_a_league_goes_on_without_a_player_whose_process_is_killed(small: LeaguePlan, home: Path) -> None:
+@pytest.mark.parametrize("index", [0, 1, 2], ids=["manager", "referee", "player"])
+def test_a_process_that_is_killed_is_started_again_and_the_league_completes(small: LeaguePlan, index: int) -> None:
+    remarks: list[str] = []
     with Fleet(small.processes()) as fleet:
-        _, referee, *players = pids = fleet.pids
-        os.kill(referee, signal.SIGSTOP)  # so that the league waits for the referee while a player dies
-        events = fleet.events()
-        registered = [event for event in islice(events, 4) if isinstance(event, AgentRegistered)]
-        assert {event.agent_id for event in registered} == {"P01", "P02", "P03", "P04"}
-        os.kill(players[3], signal.SIGKILL)
-        os.kill(referee, signal.SIGCONT)
+        pids = fleet.pids
+        events = fleet.events(remark=remarks.append)
+        registered = [event for event in islice(events, 5) if isinstance(event, AgentRegistered)]
+        assert len(registered) == 5
+        os.kill(pids[index], signal.SIGKILL)
         completed = next(event for event in events if isinstance(event, LeagueCompleted))
+        assert len(alive(fleet.pids)) == 6
     assert completed.matches == 6
-    matches = MatchRepository(completed.league_id, home)
-    for match_id in matches.list():
-        match = matches.load(match_id)
-        assert match is not None
-        lost = "P04" in match["players"].values()
-        assert (match["result"]["status"] == "TECHNICAL_LOSS") == lost
+    assert remarks == [f"The process of {small.seats[index].title} was lost and started again."]
     assert alive(pids) == []
 
 
@@ -83,9 +77,9 @@ def test_what_a_process_can_not_do_is_told_in_its_own_words(small: LeaguePlan) -
     assert fleet.pids == []
 
 
-@pytest.mark.parametrize(("index", "who"), [(0, "the league manager"), (1, "referee REF01")])
-def test_a_league_without_its_manager_or_referee_has_failed(small: LeaguePlan, index: int, who: str) -> None:
+def test_a_process_that_can_not_live_ends_the_league(small: LeaguePlan) -> None:
     with Fleet(small.processes()) as fleet:
-        os.kill(fleet.pids[index], signal.SIGKILL)
-        with pytest.raises(LeagueFailed, match=f"the process of {who} ended unexpectedly"):
-            list(fleet.events())
+        events = fleet.events(remark=lambda _: os.kill(fleet.pids[-1], signal.SIGKILL))
+        os.kill(fleet.pids[1], signal.SIGKILL)
+        with pytest.raises(LeagueFailed, match=r"the process of referee REF01 ended unexpectedly 3 times in a row"):
+            list(events)

@@ -62,7 +62,7 @@ class SeedPlayer:
             self.auth_token = result["auth_token"]
         return result
 
-    async def answer(self, body: bytes) -> bytes:
+    async def answer(self, body: bytes, _: str | None = None) -> bytes:
         request = json.loads(body)
         method, params = request["method"], request["params"]
         if method == "handle_game_invitation":

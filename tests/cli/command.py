@@ -23,8 +23,9 @@ LEAGUE_ID = "league_2025_even_odd"
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Ours without what would choose a home, and wide enough that no line is broken."""
-    ours = {name: value for name, value in os.environ.items() if name not in ("LEAGUE_HOME", "AGENT_LEAGUE_ROOT")}
+    """Ours without what would choose a home or a store, and wide enough that no line is broken."""
+    choices = ("LEAGUE_HOME", "LEAGUE_STORE", "AGENT_LEAGUE_ROOT")
+    ours = {name: value for name, value in os.environ.items() if name not in choices}
     return {**ours, "COLUMNS": "200", **more}
 
 
@@ -125,12 +126,14 @@ class Running:
 
 
 @contextmanager
-def running(*commands: Sequence[object], cwd: Path | None = None) -> Iterator[list[Running]]:
+def running(
+    *commands: Sequence[object], cwd: Path | None = None, env: dict[str, str] | None = None
+) -> Iterator[list[Running]]:
     """Commands of `league` side by side; whatever still runs at the end is killed."""
     with ExitStack() as stack:
         started = []
         for command in commands:
-            started.append(Running([*LEAGUE, *command], cwd=cwd))
+            started.append(Running([*LEAGUE, *command], cwd=cwd, env=env))
             stack.callback(started[-1].close)
         yield started
 

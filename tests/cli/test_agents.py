@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import LEAGUE_ID, Running, free_ports, home_with, league, lines_of, running, until
+from tests.cli.command import LEAGUE_ID, Running, environment, free_ports, home_with, league, lines_of, running, until
 
 
 def get(url: str) -> Any:
@@ -271,6 +271,67 @@ def test_a_manager_moves_the_data_of_an_earlier_league_aside_but_not_the_players
         assert_clean(manager)
     assert (tmp_path / "data" / "players" / "P01" / "history.json").is_file()
     assert not (tmp_path / "data" / "matches" / LEAGUE_ID / "R1M1.json").exists()
+
+
+def manager_and_player(home: Path, port: int, *more: object) -> list[list[object]]:
+    player = ["player", "--port", port + 1, "--manager", f"localhost:{port}", "--home", home, "--name", "Ann"]
+    return [["manager", "--port", port, "--home", home, *more], player]
+
+
+def credentials(home: Path) -> dict[str, Any]:
+    (file,) = (home / "data" / "credentials").iterdir()
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("where", ["in the home", "by option", "in the environment"])
+def test_a_manager_goes_on_with_an_unfinished_league_unless_told_to_begin_another(tmp_path: Path, where: str) -> None:
+    home, port, database = tmp_path / "SHARED", free_ports(2), tmp_path / "elsewhere.db"
+    option = ["--store", f"sqlite:///{database}"] if where == "by option" else []
+    env = environment(LEAGUE_STORE=f"sqlite:///{database}") if where == "in the environment" else environment()
+    first, ann = manager_and_player(home, port, *option)
+    with running(first, env=env) as (manager,), running(ann) as (player,):
+        manager.prints("P01 registered: Ann")
+        player.prints("Registered as P01.")
+        token = credentials(home)["auth_token"]
+        manager.signal(signal.SIGKILL)
+        manager.ends()
+        assert (database if where != "in the home" else home / "data" / "league.db").is_file()
+        assert (home / "data" / "league.db").exists() == (where == "in the home")
+        with running(first, env=env) as (second,):
+            second.prints(
+                "Going on with the league that was left unfinished: 1 players registered. (--new begins another.)"
+            )
+            second.prints("Waiting for 4 players and 2 referees")
+            query = {
+                "protocol": "league.v2",
+                "message_type": "LEAGUE_QUERY",
+                "sender": "player:P01",
+                "timestamp": "2025-01-15T10:00:00Z",
+                "conversation_id": "conv-1",
+                "auth_token": token,
+                "query_type": "GET_STANDINGS",
+            }
+            assert call(f"http://localhost:{port}/mcp", "league_query", query)["success"] is True
+            second.signal(signal.SIGINT)
+            assert_clean(second)
+        with running([*first, "--new"], env=env) as (third,):
+            third.prints("The data of an earlier league was moved to ")
+            third.prints("Waiting for 4 players and 2 referees")
+            assert "Going on" not in third.text
+            assert call(f"http://localhost:{port}/mcp", "league_query", query)["error_code"] == "E012"
+            third.signal(signal.SIGINT)
+            assert_clean(third)
+        player.signal(signal.SIGINT)
+        assert_clean(player)
+
+
+def test_a_database_that_cannot_be_used_is_told_in_a_sentence(tmp_path: Path) -> None:
+    for address in ("mysql://x/y", "sqlite:////dev/null/x.db", "nonsense"):
+        done = league("manager", "--port", free_ports(1), "--home", tmp_path / "SHARED", "--store", address)
+        assert done.returncode == 2, done.stderr
+        assert "Traceback" not in done.stderr
+        assert done.stderr.splitlines()[-1].startswith("league: ")
 
 
 def test_a_manager_that_waits_for_nobody_waits_for_league_start(tmp_path: Path) -> None:

@@ -142,7 +142,16 @@ def test_league_agents_and_system_have_their_logs(played: Played) -> None:
 def test_no_token_is_in_any_file_but_its_own(played: Played) -> None:
     token = re.compile(rb"tok-[a-z0-9]+-[0-9a-f]{32}")
     leaky = {path.name for path in played.home.rglob("*") if path.is_file() and token.search(path.read_bytes())}
-    assert leaky == {"admin.token"}
+    own = {path.name for path in (played.home / "data" / "credentials").iterdir()}
+    assert leaky == {"admin.token", *own}
+    assert len(own) == 6
+
+
+def test_secrets_on_disk_are_readable_by_their_owner_alone(played: Played) -> None:
+    data = played.home / "data"
+    secret = [*data.glob("leagues/*/admin.token"), *data.glob("credentials/*"), *data.glob("league.db*")]
+    assert len(secret) >= 8
+    assert {path.stat().st_mode & 0o777 for path in secret} == {0o600}
 
 
 def test_a_second_run_moves_the_earlier_data_aside(played: Played, tmp_path: Path) -> None:
@@ -271,19 +280,6 @@ def test_a_killed_command_takes_its_processes_along(long_league: Running, tmp_pa
     until(lambda: not alive(pids), "the end of all processes")
 
 
-@pytest.mark.parametrize(("index", "who"), [(0, "the league manager"), (1, "referee REF01")])
-def test_a_league_that_loses_its_manager_or_a_referee_fails_with_a_sentence(
-    long_league: Running, tmp_path: Path, index: int, who: str
-) -> None:
-    pids = pids_of(tmp_path)
-    os.kill(pids[index], signal.SIGKILL)
-    assert long_league.ends() == 1
-    assert f"league: the process of {who}" in long_league.text
-    assert "ended unexpectedly" in long_league.text
-    assert "Traceback" not in long_league.text
-    assert alive(pids) == []
-
-
 @pytest.mark.parametrize(
     ("taken", "option", "who"),
     [
@@ -305,6 +301,35 @@ def test_a_port_in_use_is_named_and_nothing_is_started(tmp_path: Path, taken: in
     assert option in done.stderr
     assert not (tmp_path / "logs").exists()
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("options", [["--players", "4"], ["--seed", "7"], ["--set", "scoring.win_points=3"]])
+def test_resume_with_options_of_a_new_run_is_refused(played: Played, options: list[str]) -> None:
+    done = league("run", "--resume", *options, "--home", played.home)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "league: --resume continues a run as it was started; leave out all but --home" in done.stderr
+
+
+def test_a_run_that_came_to_its_end_is_not_resumed_and_its_files_stay(played: Played) -> None:
+    before = {path: path.read_bytes() for path in (played.home / "data" / "leagues").rglob("*") if path.is_file()}
+    done = league("run", "--resume", "--home", played.home)
+    assert (done.returncode, done.stdout) == (2, "")
+    expected = f"league: There is no interrupted run of {LEAGUE_ID} in {played.home}; `league run` starts a new one.\n"
+    assert done.stderr == expected
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_what_a_run_was_asked_for_is_kept_without_the_address_of_its_database(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path}/secret-name.db"
+    options = ["--players", 2, "--referees", 1, "--seed", "7", "--set", "scoring.win_points=4", "--store", address]
+    done = league("run", "--json", *options, "--home", tmp_path, *ports(2, 1))
+    assert done.returncode == 0, done.stderr
+    kept = (tmp_path / "data" / "leagues" / LEAGUE_ID / "run.json").read_text()
+    assert "secret-name" not in kept
+    assert json.loads(kept)["overrides"] == {"scoring.win_points": 4}
+    request = json.loads(kept)["request"]
+    assert (request["players"], request["seed"], request["store"]) == (2, "7", None)
+    assert not (tmp_path / "data" / "league.db").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""Setting up: `league init`, `league schemas`, `league version`, and what a newcomer sees first."""
+"""Setting up and mending: `league init`, `league rebuild`, `league schemas`, `league version`, and the help."""
 
 import json
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from agent_league import __version__
-from tests.cli.command import environment, league
+from tests.cli.command import LEAGUE_ID, environment, league, ports
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,6 +44,33 @@ def test_schemas_writes_one_file_a_message(tmp_path: Path) -> None:
     assert len(written) == 22
 
 
+def test_rebuild_writes_what_was_lost_from_the_database(tmp_path: Path) -> None:
+    done = league("run", "--json", "--home", tmp_path, *ports())
+    assert done.returncode == 0, done.stderr
+    table = json.loads(done.stdout)["standings"]
+    folder = tmp_path / "data" / "leagues" / LEAGUE_ID
+    match = tmp_path / "data" / "matches" / LEAGUE_ID / "R1M2.json"
+    for path in (folder / "standings.json", folder / "rounds.json", match):
+        path.unlink()
+    rebuilt = league("rebuild", "--home", tmp_path)
+    assert (rebuilt.returncode, rebuilt.stdout) == (0, "")
+    expected = [folder / "standings.json", folder / "rounds.json", match]
+    assert rebuilt.stderr.splitlines() == [f"wrote {path}" for path in expected]
+    assert json.loads((folder / "standings.json").read_text())["standings"] == table
+    assert json.loads(match.read_text())["rebuilt"] is True
+
+
+def test_rebuild_without_a_league_or_a_home_says_so(tmp_path: Path) -> None:
+    league("init", tmp_path)
+    nothing = league("rebuild", "--home", tmp_path)
+    assert nothing.returncode == 2
+    assert nothing.stderr.startswith(f"league: The database knows no league {LEAGUE_ID}; a manager writes it")
+    nowhere = league("rebuild", "--home", tmp_path / "nowhere")
+    assert nowhere.returncode == 2
+    assert nowhere.stderr.startswith("league: No SHARED folder at")
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_version_is_printed() -> None:
     assert league("version").stdout == f"agent-league {__version__}\n"
 
@@ -52,7 +79,7 @@ def test_help_names_every_command_under_the_name_that_people_type() -> None:
     done = league("--help")
     assert done.returncode == 0
     assert "Usage: league " in done.stdout
-    for command in ("run", "init", "manager", "referee", "player", "start", "schemas", "bench", "version"):
+    for command in ("run", "init", "manager", "referee", "player", "start", "rebuild", "schemas", "bench", "version"):
         assert f"  {command} " in done.stdout
 
 

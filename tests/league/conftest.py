@@ -17,8 +17,8 @@ async def office(home: Path) -> AsyncIterator[OfficeMaker]:
     """Makes running managers: `office({"participants.max_players": 2}, players=2, referees=1)`."""
     opened: list[tuple[Office, asyncio.Task[None]]] = []
 
-    def make(overrides: dict[str, Any] | None = None, **counts: int) -> Office:
-        made = open_office(home, overrides, **counts)
+    def make(overrides: dict[str, Any] | None = None, **parts: Any) -> Office:
+        made = open_office(home, overrides, **parts)
         opened.append((made, asyncio.create_task(made.manager.run())))
         return made
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -154,12 +155,33 @@ class Office:
         return seated
 
 
-def open_office(home: Path, overrides: dict[str, Any] | None = None, players: int = 0, referees: int = 0) -> Office:
+@asynccontextmanager
+async def at_work(office: Office) -> AsyncIterator[Office]:
+    """A manager that runs until the context is left: for tests in virtual time, which fixtures don't reach."""
+    run = asyncio.create_task(office.manager.run())
+    try:
+        yield office
+    finally:
+        for referee in office.referees:
+            await referee.close()
+        run.cancel()
+        with suppress(asyncio.CancelledError):
+            await run
+
+
+def open_office(
+    home: Path,
+    overrides: dict[str, Any] | None = None,
+    players: int = 0,
+    referees: int = 0,
+    network: MemoryNetwork | None = None,
+    **parts: Any,
+) -> Office:
     """A manager that isn't running yet; with counts it starts the league by itself."""
     loader = ConfigLoader(home, overrides or {})
-    network, clock = MemoryNetwork(), MovableClock()
+    network, clock = network or MemoryNetwork(), MovableClock()
     settings = ManagerSettings(loader.load_system(), loader.load_league(), home, players, referees)
-    manager = LeagueManager(settings, network, clock)
+    manager = LeagueManager(settings, network, clock, **parts)
     office = Office(manager, network, home, clock)
     manager.season.listen(office.note)
     network.attach(MANAGER, manager.dispatcher.answer)

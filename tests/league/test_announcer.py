@@ -211,7 +211,7 @@ async def test_a_player_that_returns_with_a_new_address_is_told_there(office: Of
     await referee.report("R1M1", first_wins(order))
     await here.completed()
     assert notices(seated[0]) == [("notify_round", 1)]
-    assert notices(moved) == whole_league(1)[1:]
+    assert notices(moved) == whole_league(1)
 
 
 async def test_whoever_answers_a_notice_with_an_error_still_gets_the_next(office: OfficeMaker) -> None:

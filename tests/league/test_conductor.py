@@ -13,7 +13,12 @@ from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office, within
 from tests.league.scripted_referee import ScriptedReferee, first_wins, refusing
 
-QUICK = {"timeouts.generic_response_timeout_sec": 0.05, "circuit_breaker.probe_after_sec": 0.05}
+QUICK = {
+    "timeouts.generic_response_timeout_sec": 0.05,
+    "circuit_breaker.probe_after_sec": 0.05,
+    "heartbeat.interval_sec": 0.05,
+    "heartbeat.lease_sec": 0.2,
+}
 FULL = refusing("E016", "SERVICE_UNAVAILABLE")
 
 

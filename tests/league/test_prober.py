@@ -82,7 +82,7 @@ async def test_nobody_is_probed_before_the_time_has_passed(office: OfficeMaker) 
 async def test_an_agent_that_came_back_by_itself_is_not_probed(office: OfficeMaker) -> None:
     here = office({**SOON, "circuit_breaker.probe_after_sec": 0.1})
     agent = await suspended(here)
-    here.manager.season.restore("P01")
+    here.manager.season.revive("P01")
     (probe,) = probes()
     await within(asyncio.wait([probe]))
     assert agent.heard("get_player_state") == []
@@ -93,7 +93,7 @@ async def test_an_agent_suspended_anew_has_one_probe_and_none_outlives_the_manag
     run = asyncio.create_task(here.manager.run())
     await suspended(here)
     for _ in range(3):
-        here.manager.season.restore("P01")
+        here.manager.season.revive("P01")
         here.manager.season.note_failures("P01", 5)
         await asyncio.sleep(0)
     assert len(probes()) == 1

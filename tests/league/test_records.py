@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent_league.model.events import Event, LeagueCompleted
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import StandingsRepository
 from tests.league.conftest import OfficeMaker
@@ -44,6 +45,19 @@ async def test_standings_json_holds_the_final_table_at_the_end(office: OfficeMak
     assert written["standings"] == players[0].heard("update_standings")[-1]["standings"]
     assert written["rounds_completed"] == 3
     assert written["last_updated"].endswith("Z")
+
+
+async def test_the_files_hold_the_end_before_anybody_is_told_of_it(office: OfficeMaker) -> None:
+    here = office()
+    found = []
+
+    def look(event: Event) -> None:
+        if isinstance(event, LeagueCompleted):
+            found.append((read(here, "standings.json")["rounds_completed"], read(here, "rounds.json")["rounds"][-1]))
+
+    here.manager.season.listen(look)
+    await here.play(4)
+    assert [(rounds, last["status"]) for rounds, last in found] == [(3, "COMPLETED")]
 
 
 async def test_rounds_json_holds_every_round_with_its_matches(office: OfficeMaker) -> None:

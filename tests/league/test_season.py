@@ -73,7 +73,7 @@ async def test_the_number_of_failures_is_a_setting(office: OfficeMaker) -> None:
 async def test_a_restored_agent_is_suspended_again_by_its_next_failure(office: OfficeMaker) -> None:
     season = (here := await running(office())).manager.season
     season.note_failures("P01", 5)
-    season.restore("P01")
+    season.revive("P01")
     assert state(here, "P01") is AgentState.ACTIVE
     season.note_call("P01", ok=False)
     assert state(here, "P01") is AgentState.SUSPENDED
@@ -83,7 +83,7 @@ async def test_restoring_who_is_not_suspended_changes_nothing(office: OfficeMake
     here = await running(office())
     told = len(here.events)
     for agent_id in ("P01", "P99"):
-        here.manager.season.restore(agent_id)
+        here.manager.season.revive(agent_id)
     assert len(here.events) == told
 
 

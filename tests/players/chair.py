@@ -92,11 +92,14 @@ class Chair:
     manager: ScriptedManager
     player: Player
     told: list[Any] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
-    async def call(self, method: str, params: Mapping[str, Any], limit: float = 10) -> dict[str, Any]:
+    async def call(
+        self, method: str, params: Mapping[str, Any], limit: float = 10, bearer: str | None = None
+    ) -> dict[str, Any]:
         """Calls a tool of the player's."""
         request = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
-        _, body = await self.network.exchange(PLAYER, json.dumps(request).encode(), limit)
+        _, body = await self.network.exchange(PLAYER, json.dumps(request).encode(), limit, bearer)
         result: dict[str, Any] = json.loads(body)["result"]
         return result
 
@@ -154,19 +157,27 @@ async def chair(
     scripted = ScriptedManager(league_id=LEAGUE, scripts=manager)
     network.attach(scripted.endpoint, scripted.answer)
     told: list[Any] = []
+    remarks: list[str] = []
+    in_place = asyncio.Event()
+
+    def watch(player_id: str, game: Any) -> None:
+        told.append((player_id, game))
+        in_place.set()
+
     player = Player(
         player_settings(home, **settings),
         strategy or RandomChoice(),
         network,
-        watch=lambda player_id, game: told.append((player_id, game)),
+        watch=watch,
+        remark=remarks.append,
     )
     network.attach(PLAYER, player.dispatcher.answer)
     run = asyncio.create_task(player.run())
     try:
         async with asyncio.timeout(BOUND_SECONDS):
             if registered:
-                await player._session.registered.wait()
-            yield Chair(home, network, scripted, player, told)
+                await in_place.wait()
+            yield Chair(home, network, scripted, player, told, remarks)
     finally:
         run.cancel()
         with suppress(asyncio.CancelledError):

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from agent_league.log import JsonLogger
+from agent_league.players.history import History
+from agent_league.players.observation import GameRecord
 from tests.players.chair import LEAGUE, Fixed, chair, game_over, invitation
 
 
@@ -33,6 +36,7 @@ async def test_a_finished_match_is_in_the_history_with_statistics_and_opponent_m
         "opponent_moves": ["odd"],
         "league_id": LEAGUE,
         "round_id": None,
+        "season": None,
         "details": {"drawn_number": 8, "number_parity": "even", "reason": "P01 chose even, number was 8 (even)"},
     }
     assert state["opponents"] == {
@@ -88,6 +92,143 @@ async def test_a_new_league_under_the_same_ids_is_remembered_beside_the_old(home
         await seat.plays("R1M1", winner="P02")
         await seat.call("notify_match_result", game_over("R1M1"))
         assert [match["outcome"] for match in (await seat.state())["matches"]] == ["WIN", "LOSS"]
+
+
+def record(season: str | None, match_id: str, outcome: str) -> GameRecord:
+    return GameRecord(match_id, "even_odd", "P02", outcome, ("even",), ("odd",), LEAGUE, season=season)
+
+
+def remembered(home: Path) -> History:
+    return History("P01", "Agent", home, JsonLogger("P01", log_root=home / "logs"))
+
+
+async def test_a_match_that_is_played_again_is_remembered_once_as_it_ended_last(home: Path) -> None:
+    memory = remembered(home)
+    for match_id, outcome in (("R1M1", "WIN"), ("R2M1", "WIN"), ("R1M1", "LOSS"), ("R1M1", "DRAW")):
+        if outcome != "DRAW":  # a result that nobody invited to
+            memory.expect("key", LEAGUE, match_id)
+        assert memory.remember(record("key", match_id, outcome)) == (outcome != "DRAW")
+    for memory_ in (memory, remembered(home)):  # as after a kill: only the journal is there
+        assert [(game.match_id, game.outcome) for game in memory_.games] == [("R1M1", "LOSS"), ("R2M1", "WIN")]
+        assert memory_.opponents["P02"].games == 2
+        assert memory_.opponents["P02"].outcomes == {"LOSS": 1, "WIN": 1}
+    memory.close()
+    assert [match["outcome"] for match in saved(home)["matches"]] == ["LOSS", "WIN"]
+    assert [game.outcome for game in remembered(home).games] == ["LOSS", "WIN"]
+
+
+async def test_a_match_that_is_played_again_to_the_same_end_is_no_news(home: Path) -> None:
+    memory = remembered(home)
+    assert memory.remember(record("key", "R1M1", "WIN"))
+    memory.expect("key", LEAGUE, "R1M1")
+    assert not memory.remember(record("key", "R1M1", "WIN"))
+    assert len(memory.games) == memory.opponents["P02"].games == 1
+    memory.close()
+
+
+async def test_the_same_match_in_another_season_of_the_league_is_another_match(home: Path) -> None:
+    for season in ("one key", "another key"):
+        memory = remembered(home)
+        memory.expect(season, LEAGUE, "R1M1")
+        assert memory.remember(record(season, "R1M1", "WIN"))
+        memory.close()
+    assert [match["season"] for match in saved(home)["matches"]] == ["one key", "another key"]
+
+
+async def test_what_was_told_before_a_kill_is_there_after(home: Path) -> None:
+    """Nobody closes anything: another process looks while the player still lives."""
+    async with chair(home) as seat:
+        for number in range(1, 4):
+            await seat.plays(f"R{number}M1")
+            assert not (home / "data/players/P01/history.json").exists()
+            after = History("P01", "Agent Alpha", home, seat.player.log)
+            assert [game.match_id for game in after.games] == [f"R{one}M1" for one in range(1, number + 1)]
+            assert after.opponents["P02"].games == number
+
+
+def journal_of(home: Path) -> Path:
+    return home / "data/players/P01/history.journal.jsonl"
+
+
+async def test_a_line_of_the_journal_that_a_kill_cut_off_costs_that_game_alone(home: Path) -> None:
+    first = remembered(home)
+    for number in range(1, 4):
+        first.remember(record("key", f"R{number}M1", "WIN"))
+    path = journal_of(home)
+    path.write_bytes(path.read_bytes()[:-20])
+    first._journal.close()
+    second = remembered(home)
+    assert [game.match_id for game in second.games] == ["R1M1", "R2M1"]
+    assert second.remember(record("key", "R4M1", "LOSS"))
+    second._journal.close()
+    third = remembered(home)
+    assert [game.match_id for game in third.games] == ["R1M1", "R2M1", "R4M1"]
+    assert third.remember(record("key", "R5M1", "LOSS"))
+    third.close()
+    assert [match["match_id"] for match in saved(home)["matches"]] == ["R1M1", "R2M1", "R4M1", "R5M1"]
+
+
+@pytest.mark.parametrize("season", ["key", None])
+async def test_a_kill_between_the_file_and_the_end_of_the_journal_counts_nothing_twice(
+    home: Path, season: str | None
+) -> None:
+    memory = remembered(home)
+    for number in range(1, 4):
+        memory.remember(record(season, f"R{number}M1", "WIN"))
+    journal = journal_of(home).read_bytes()
+    memory.close()
+    assert not journal_of(home).exists()
+    journal_of(home).write_bytes(journal)
+    again = remembered(home)
+    assert [game.match_id for game in again.games] == ["R1M1", "R2M1", "R3M1"]
+    assert again.opponents["P02"].games == 3
+    again.remember(record(season, "R4M1", "DRAW"))
+    assert [game.match_id for game in remembered(home).games] == ["R1M1", "R2M1", "R3M1", "R4M1"]
+    again.close()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"7",
+        b"{}",
+        b'{"number": "1", "game": {}}',
+        b'{"number": 9, "game": null}',
+        b'{"number": 9, "game": {"match_id": 1}}',
+    ],
+)
+async def test_a_spoilt_journal_does_not_stop_a_player(home: Path, line: bytes) -> None:
+    memory = remembered(home)
+    memory.remember(record("key", "R1M1", "WIN"))
+    with journal_of(home).open("ab") as file:
+        file.write(line + b"\n")
+    assert [game.match_id for game in remembered(home).games] == ["R1M1"]
+    memory.close()
+
+
+async def test_a_memory_does_not_grow_without_end(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_league.players.history.KEPT_GAMES", 20)
+    monkeypatch.setattr("agent_league.players.history.FORGOTTEN_AT_ONCE", 5)
+    memory = remembered(home)
+    for number in range(1, 101):
+        memory.remember(record("key", f"R{number}M1", "WIN"))
+        assert len(memory.games) < 25
+        assert len(memory._known) == len(memory.games)
+    assert memory.games[-1].match_id == "R100M1"
+    assert [game.match_id for game in remembered(home).games] == [game.match_id for game in memory.games]
+    memory.close()
+    assert (saved(home)["total"], len(saved(home)["matches"])) == (100, len(memory.games))
+    assert [game.match_id for game in remembered(home).games] == [game.match_id for game in memory.games]
+
+
+async def test_a_namesakes_journal_is_not_ours(home: Path) -> None:
+    memory = remembered(home)
+    memory.remember(record("key", "R1M1", "WIN"))
+    memory.close()
+    memory.remember(record("key", "R2M1", "WIN"))
+    other = History("P01", "Somebody else", home, JsonLogger("P01", log_root=home / "logs"))
+    assert other.games == []
+    memory.close()
 
 
 DAMAGED: dict[str, bytes] = {

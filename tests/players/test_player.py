@@ -3,16 +3,19 @@
 import ast
 import asyncio
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent_league import players
+from agent_league.config import ConfigLoader
 from agent_league.errors import LeagueFailed
 from agent_league.players.app import Player
 from agent_league.players.strategies.random_choice import RandomChoice
-from agent_league.testing.peers import ScriptedManager, always, hang
+from agent_league.protocol.tokens import SigningKey
+from agent_league.testing.peers import ScriptedManager, always, hang, now
 from agent_league.testing.virtual_time import in_virtual_time
 from agent_league.transport.memory import MemoryNetwork
 from tests.players.chair import (
@@ -259,6 +262,140 @@ async def test_a_call_that_overtakes_the_registrations_answer_is_answered_after_
     async with chair(home, manager={"register_player": late}, registered=False) as seat:
         answer = await seat.call("handle_game_invitation", invitation(), limit=5)
     assert (answer["player_id"], answer["accept"]) == ("P05", True)
+
+
+KEY, STRANGER = SigningKey.new(), SigningKey.new()
+
+
+def match_token(key: SigningKey = KEY, **changes: Any) -> str:
+    """What the manager signs for the referee of R1M1 to show P01."""
+    claims: dict[str, Any] = {
+        "league_id": LEAGUE,
+        "match_id": "R1M1",
+        "referee_id": "REF01",
+        "players": ("P01", "P02"),
+        "audience": ["P01"],
+        "now": datetime.now(UTC),
+        "lifetime": 60,
+    }
+    return key.match_token(**{**claims, **changes})
+
+
+def manager_token(key: SigningKey = KEY, **changes: Any) -> str:
+    claims: dict[str, Any] = {"league_id": LEAGUE, "audience": "P01", "now": datetime.now(UTC), "lifetime": 60}
+    return key.manager_token(**{**claims, **changes})
+
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+FORGED_MATCH: dict[str, str | None] = {
+    "nothing": None,
+    "a word": "tok-match-token",
+    "the player's own league token": TOKEN,
+    "the opponent's own match token": match_token(audience=["P02"]),
+    "a token of another match": match_token(match_id="R2M1"),
+    "a token of another league": match_token(league_id="league_1999"),
+    "a token of another referee": match_token(referee_id="REF02"),
+    "a token of another manager": match_token(STRANGER),
+    "a token that has expired": match_token(now=LONG_AGO),
+    "the manager's own token": manager_token(),
+}
+FORGED_MANAGER: dict[str, str | None] = {
+    "nothing": None,
+    "a word": "league_manager",
+    "a match token": match_token(),
+    "a token for another agent": manager_token(audience="P02"),
+    "a token of another league": manager_token(league_id="league_1999"),
+    "a token of another manager": manager_token(STRANGER),
+    "a token that has expired": manager_token(now=LONG_AGO),
+}
+
+
+async def signing(params: Any) -> Any:
+    """A manager whose calls and referees can be told from others'."""
+    accepted = {"status": "ACCEPTED", "player_id": "P01", "auth_token": TOKEN, "league_id": LEAGUE}
+    return {**accepted, "timestamp": now(), "public_key": KEY.public}
+
+
+SIGNED = {"register_player": signing}
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["in the message", "as bearer"])
+@pytest.mark.parametrize("forgery", FORGED_MATCH)
+async def test_whoever_the_manager_does_not_vouch_for_learns_and_changes_nothing(
+    home: Path, forgery: str, beside: bool
+) -> None:
+    strategy, token = Fixed(), FORGED_MATCH[forgery]
+    async with chair(home, strategy, manager=SIGNED) as seat:
+        for method, question in QUESTIONS.items():
+            message = {**question, "auth_token": None if beside else token}
+            answer = await seat.call(method, message, bearer=token if beside else None)
+            assert (answer["message_type"], answer["error_code"]) == (
+                "LEAGUE_ERROR",
+                "E011" if token is None else "E012",
+            )
+            assert token is None or token not in json.dumps(answer)
+        assert (await seat.state())["stats"]["played"] == 0
+        assert seat.player.health()["state"] == "REGISTERED"
+    assert strategy.seen == []
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["in the message", "as bearer"])
+async def test_the_referee_that_the_manager_vouches_for_is_answered(home: Path, beside: bool) -> None:
+    async with chair(home, manager=SIGNED) as seat:
+        token = match_token()
+        for method, question in QUESTIONS.items():
+            message = {**question, "auth_token": None if beside else token}
+            answer = await seat.call(method, message, bearer=token if beside else None)
+            assert "error_code" not in answer
+        assert (await seat.state())["stats"]["played"] == 1
+
+
+@pytest.mark.parametrize("forgery", FORGED_MANAGER)
+async def test_a_notice_that_the_manager_did_not_sign_changes_nothing(home: Path, forgery: str) -> None:
+    token = FORGED_MANAGER[forgery]
+    async with chair(home, manager=SIGNED) as seat:
+        for method, notice in NOTICES.items():
+            for more in ({}, {"auth_token": manager_token()}):  # only what comes beside the message counts
+                message = {**seat.manager.message(**notice), **more}
+                answer = await seat.call(method, message, bearer=token)
+                assert answer["error_code"] == ("E011" if token is None else "E012")
+        assert seat.player.health()["state"] == "REGISTERED"
+
+
+async def test_a_notice_that_the_manager_signed_is_taken(home: Path) -> None:
+    async with chair(home, manager=SIGNED) as seat:
+        for method, notice in NOTICES.items():
+            answer = await seat.call(method, seat.manager.message(**notice), bearer=manager_token())
+            assert answer == {"status": "ok"}
+        assert seat.player.health()["state"] == "SHUTDOWN"
+
+
+@pytest.mark.parametrize("registered", [True, False])
+@in_virtual_time
+async def test_a_practice_player_answers_anybody_also_before_its_registration(home: Path, registered: bool) -> None:
+    system = ConfigLoader(home, {}).load_system().for_practice()
+    manager = SIGNED if registered else {"register_player": hang}
+    async with chair(home, manager=manager, registered=registered, system=system) as seat:
+        for method, question in QUESTIONS.items():
+            assert "error_code" not in await seat.call(method, {**question, "auth_token": None}, limit=1)
+        assert asyncio.get_running_loop().time() == 0
+        assert seat.player.health()["state"] == "ACTIVE"
+
+
+async def test_a_player_that_was_killed_comes_back_as_itself(home: Path) -> None:
+    """The second manager is not there yet, and a match of the first goes on."""
+    async with chair(home, manager=SIGNED) as seat:
+        token = match_token()
+        await seat.call("handle_game_invitation", invitation(auth_token=token))
+        await seat.call("notify_match_result", {**game_over(), "auth_token": token})
+    async with chair(home, manager={"register_player": hang}, registered=False) as seat:
+        answer = await seat.call("choose_parity", parity_call(auth_token=match_token()))
+        assert answer["auth_token"] == TOKEN
+        assert (await seat.state())["stats"]["played"] == 1
+        refused = await seat.call("choose_parity", parity_call(auth_token=match_token(STRANGER)))
+        assert refused["error_code"] == "E012"
+        (request,) = await seat.manager.hears("register_player")
+    assert (request["sender"], request["auth_token"]) == ("player:P01", TOKEN)
 
 
 async def test_the_state_of_the_player_follows_its_life(home: Path) -> None:

@@ -8,14 +8,19 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from agent_league.arena.in_process import endpoint_of, play_in_process, seated
 from agent_league.arena.plan import LeaguePlan, LeagueRequest, make_plan
+from agent_league.arena.seats import Agent
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.league.app import LeagueManager
+from agent_league.league.takeover import open_store
+from agent_league.players.app import Player
+from agent_league.protocol.tokens import SigningKey
 from agent_league.testing.peers import ScriptedPlayer, always, hang, now, rubbish
 from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import FAST
@@ -34,6 +39,8 @@ class Exchange:
     reply: bytes
     asked_by_us: bool
     answered_by_us: bool
+    bearer: str | None = None
+    """The token that went beside it."""
 
     @property
     def frame(self) -> dict[str, Any]:
@@ -49,16 +56,18 @@ class RecordingNetwork(MemoryNetwork):
         self.exchanges: list[Exchange] = []
         self.foreign_endpoints: set[str] = set()
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float) -> tuple[int, bytes]:
-        return await self.carry(endpoint, frame, limit, ours=True)
+    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+        return await self.carry(endpoint, frame, limit, bearer, ours=True)
 
-    async def carry(self, endpoint: str, frame: bytes, limit: float, *, ours: bool) -> tuple[int, bytes]:
+    async def carry(
+        self, endpoint: str, frame: bytes, limit: float, bearer: str | None, *, ours: bool
+    ) -> tuple[int, bytes]:
         reply = b""
         try:
-            status, reply = await super().exchange(endpoint, frame, limit)
+            status, reply = await super().exchange(endpoint, frame, limit, bearer)
         finally:
             answered_by_us = endpoint not in self.foreign_endpoints
-            self.exchanges.append(Exchange(endpoint, frame, reply, ours, answered_by_us))
+            self.exchanges.append(Exchange(endpoint, frame, reply, ours, answered_by_us, bearer))
         return status, reply
 
 
@@ -68,8 +77,8 @@ class Outside:
     def __init__(self, network: RecordingNetwork) -> None:
         self._network = network
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float) -> tuple[int, bytes]:
-        return await self._network.carry(endpoint, frame, limit, ours=False)
+    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+        return await self._network.carry(endpoint, frame, limit, bearer, ours=False)
 
     async def close(self) -> None:
         """Nothing is held open."""
@@ -127,7 +136,7 @@ async def _bad_league(folder: Path) -> list[Exchange]:
         await league.completed.wait()
         await _come_too_late(outside, manager)
         await _ask_everything(outside, manager, guests[0])
-        await _make_a_move(outside, endpoint_of(plan.players[0]))
+        await _make_a_move(outside, endpoint_of(plan.players[0]), _pass_for(agents[3], plan))
     return network.exchanges
 
 
@@ -175,9 +184,28 @@ async def _ask_everything(outside: Outside, manager: str, guest: ScriptedPlayer)
         await _post(outside, manager, "league_query", guest, **{"query_type": "GET_STANDINGS", **fields})
 
 
-async def _make_a_move(outside: Outside, player: str) -> None:
+def _pass_for(player: Agent, plan: LeaguePlan) -> str:
+    """What the manager would sign for a match of another game."""
+    store = open_store(plan.home, None)
+    saved = store.read(plan.league.league_id)
+    store.close()
+    assert saved is not None
+    assert isinstance(player, Player)
+    return SigningKey.load(saved.season.signing_key).match_token(
+        league_id=plan.league.league_id,
+        match_id="R9M9",
+        referee_id="REF01",
+        players=(player.agent_id, "P99"),
+        audience=[player.agent_id],
+        now=datetime.now(UTC),
+        lifetime=LIMIT,
+    )
+
+
+async def _make_a_move(outside: Outside, player: str, token: str) -> None:
     params = {
         **_envelope("GAME_MOVE_CALL", "referee:REF01"),
+        "auth_token": token,
         "match_id": "R9M9",
         "game_type": "anything",
         "move_request": {"move_type": "pick", "valid_options": [1, 2], "step": 0, "your_role": "PLAYER_A"},

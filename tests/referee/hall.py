@@ -44,10 +44,10 @@ class Hall:
         self.seat("P01", "even", **(a or {}))
         self.seat("P02", "odd", **(b or {}))
 
-    async def call(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def call(self, method: str, params: Mapping[str, Any], bearer: str | None = None) -> dict[str, Any]:
         """Calls a tool of the referee's."""
         request = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
-        _, body = await self.network.exchange(REFEREE, json.dumps(request).encode(), 10)
+        _, body = await self.network.exchange(REFEREE, json.dumps(request).encode(), 10, bearer)
         result: dict[str, Any] = json.loads(body)["result"]
         return result
 

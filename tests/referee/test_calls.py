@@ -1,6 +1,7 @@
 """Asking a player: limits, three attempts, a GAME_ERROR after each failure, waits, and the breaker."""
 
 import asyncio
+import hashlib
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -360,3 +361,114 @@ async def test_a_move_that_the_rules_of_another_game_do_not_allow_is_told_with_e
     assert "[1, 2, 3]" in errors(match, "P01")[0]["message"]
     assert report["result"]["terminations"] == {"P01": "illegal_move"}
     assert match.players["P02"].heard("make_move") == []
+
+
+def token_of(match: Hall, state: str, player_id: str = "P02") -> Any:
+    """What the player shows as its own token."""
+    own = match.players[player_id].token
+    return {"ok": own, "wrong": "tok-p02-of-somebody-else", "missing": None, "unknown": own, "no string": 7}[state]
+
+
+async def played_with_token(home: Path, state: str, *, strict: bool) -> tuple[Hall, dict[str, Any]]:
+    """A match in which P02 shows its token like this."""
+    async with hall(home, {"security.require_player_tokens": strict}) as match:
+        match.pair()
+        player = match.players["P02"]
+        sha256 = None if state == "unknown" else hashlib.sha256(str(player.token).encode()).hexdigest()
+        player.token = token_of(match, state)
+        known = {"token_sha256": sha256}
+        of_first = {"token_sha256": hashlib.sha256(str(match.players["P01"].token).encode()).hexdigest()}
+        report = await match.play(P01=of_first, P02=known)
+    return match, report
+
+
+@pytest.mark.parametrize("state", ["ok", "wrong", "missing", "unknown"])
+@in_virtual_time
+async def test_whether_an_answer_carried_its_players_own_token_is_recorded(home: Path, state: str) -> None:
+    match, report = await played_with_token(home, state, strict=False)
+    assert report["result"]["status"] == "WIN"
+    received = [entry for entry in match.record()["transcript"] if entry["direction"] == "received"]
+    assert [entry["token"] for entry in received if entry["player_id"] == "P02"] == [state] * 2
+    assert [entry["token"] for entry in received if entry["player_id"] == "P01"] == ["ok"] * 2
+    assert "tok-" not in json.dumps(match.record())
+
+
+@pytest.mark.parametrize(("state", "error"), [("wrong", "E012"), ("missing", "E011"), ("no string", "E011")])
+@in_virtual_time
+async def test_where_tokens_are_required_an_answer_without_its_own_is_none(home: Path, state: str, error: str) -> None:
+    match, report = await played_with_token(home, state, strict=True)
+    assert [told["error_code"] for told in errors(match)] == [error] * 3
+    assert report["result"]["winner"] == "P01"
+    assert report["result"]["terminations"] == {"P02": "bad_token"}
+    assert match.players["P01"].heard("choose_parity") == []
+
+
+@pytest.mark.parametrize("state", ["ok", "unknown"])
+@in_virtual_time
+async def test_where_tokens_are_required_a_good_one_will_do_and_so_will_any_that_cannot_be_judged(
+    home: Path, state: str
+) -> None:
+    match, report = await played_with_token(home, state, strict=True)
+    assert report["result"]["status"] == "WIN"
+    assert errors(match) == []
+
+
+def overheard(match: Hall, player_id: str) -> list[str | None]:
+    """The tokens that come beside the messages to a player, from here on."""
+    player, heard = match.players[player_id], list[str | None]()
+
+    async def answer(body: bytes, bearer: str | None = None) -> bytes | None:
+        heard.append(bearer)
+        return await player.answer(body, bearer)
+
+    match.network.attach(player.endpoint, answer)
+    return heard
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["a token each", "one for both"])
+@in_virtual_time
+async def test_each_player_is_shown_its_own_match_token_in_the_message_and_beside_it(home: Path, own: bool) -> None:
+    tokens = {player_id: f"signed.for.{player_id}" if own else "signed.for.both" for player_id in ("P01", "P02")}
+    async with hall(home) as match:
+        match.pair(b={"choose_parity": in_turn(choice(parity_choice="ODD"), choice())})
+        heard = {player_id: overheard(match, player_id) for player_id in tokens}
+        each = {player_id: {"match_token": token} for player_id, token in tokens.items()}
+        more: dict[str, Any] = each if own else {}
+        await match.play(match_token="signed.for.both", **more)
+        await match.players["P02"].hears("notify_game_error")
+    for player_id, token in tokens.items():
+        assert set(heard[player_id]) == {token}
+        shown = [params["auth_token"] for _, params in match.players[player_id].received if "auth_token" in params]
+        assert len(shown) >= 3
+        assert set(shown) == {token}
+    assert "signed.for" not in json.dumps(match.record())
+
+
+@pytest.mark.parametrize("good", [True, False])
+@in_virtual_time
+async def test_of_an_endless_answer_the_beginning_is_kept(home: Path, good: bool) -> None:
+    endless = choice(parity_choice="odd" if good else "ODD", more="x" * 300_000)
+    async with hall(home) as match:
+        match.pair(b={"choose_parity": endless})
+        report = await match.play()
+    assert report["result"]["status"] == ("WIN" if good else "TECHNICAL_LOSS")
+    kept = [
+        entry["message"]
+        for entry in match.record()["transcript"]
+        if entry.get("player_id") == "P02" and entry.get("method") == "choose_parity" and entry["direction"] != "sent"
+    ]
+    assert len(kept) == (1 if good else 3)
+    for message in kept:
+        assert message["cut_from_bytes"] > 300_000
+        assert message["beginning"].startswith('{"message_type":"CHOOSE_PARITY_RESPONSE"')
+        assert len(message["beginning"]) == 16 * 1024
+    assert len(json.dumps(match.record())) < 100_000
+
+
+@in_virtual_time
+async def test_an_answer_of_ordinary_length_is_kept_whole(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair(b={"choose_parity": choice(more="x" * 10_000)})
+        await match.play()
+    kept = [entry["message"] for entry in match.record()["transcript"] if entry["direction"] == "received"]
+    assert [message["more"] for message in kept if "more" in message] == ["x" * 10_000]

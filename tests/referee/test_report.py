@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import Params, Raw, Script, hang, rubbish
 from agent_league.testing.virtual_time import in_virtual_time
-from tests.referee.hall import Hall, hall
+from tests.referee.hall import LEAGUE, Hall, hall
 
 
 def failing(count: int, fault: Script) -> Script:
@@ -117,7 +118,7 @@ async def test_a_token_that_is_refused_anew_is_not_renewed_for_ever(home: Path) 
         await match.start()
         await settled(match)
         assert "report_refused" in {line["event_type"] for line in match.log()}
-    assert len(match.manager.heard("report_match_result")) == 2
+    assert len(match.manager.heard("report_match_result")) == 4
 
 
 @in_virtual_time
@@ -130,18 +131,35 @@ async def test_a_referee_with_an_unreported_match_takes_the_next(home: Path) -> 
 
 
 @in_virtual_time
-async def test_the_report_comes_after_game_over_and_the_match_file(home: Path) -> None:
+async def test_the_report_comes_after_game_over_and_what_will_be_the_match_file(home: Path) -> None:
     seen: list[str] = []
+    files = MatchRepository(LEAGUE, home)
 
     async def report(_: Params) -> Any:
-        seen.append(match.record()["result"]["status"])
+        waiting = json.loads(files.paths.match_proposal(LEAGUE, "R1M1", "REF01").read_text())
+        seen.append(waiting["result"]["status"])
         seen.extend(method for player in match.players.values() for method, _ in player.received[-1:])
+        assert files.list() == []
         return {"status": "ok"}
 
     async with hall(home, manager={"report_match_result": report}) as match:
         match.pair()
         await match.play()
+        await settled(match)
     assert seen == ["WIN", "notify_match_result", "notify_match_result"]
+    assert match.record()["result"]["status"] == "WIN"
+
+
+@in_virtual_time
+async def test_a_match_whose_report_is_refused_leaves_the_file_of_the_one_that_counts(home: Path) -> None:
+    files = MatchRepository(LEAGUE, home)
+    files.save("R1M1", {"result": "of another referee"})
+    async with hall(home, manager={"report_match_result": failing(1, refusal("E007"))}) as match:
+        match.pair()
+        await match.start()
+        await settled(match)
+    assert match.record()["result"] == "of another referee"
+    assert [path.name for path in files.paths.matches(LEAGUE).iterdir()] == ["R1M1.json"]
 
 
 @in_virtual_time

@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent_league.testing.peers import Params, Script, always, hang
+from agent_league.protocol.tokens import SigningKey
+from agent_league.testing.peers import Params, Script, always, hang, now
 from agent_league.testing.virtual_time import in_virtual_time
-from tests.referee.hall import Hall, hall
+from tests.referee.hall import LEAGUE, Hall, hall
 
 STEPS = ["register_to_league", "collect_choices", "draw_number", "finalize_match"]
 
@@ -261,15 +263,119 @@ async def test_after_the_end_of_the_league_no_match_is_taken(home: Path) -> None
         assert code(await match.start()) == "E016"
 
 
+@pytest.mark.parametrize("exit_when_done", [True, False])
 @in_virtual_time
-async def test_a_referee_that_is_to_end_with_the_league_sees_its_matches_through(home: Path) -> None:
+async def test_what_a_referee_is_still_at_when_the_league_is_over_is_dropped(home: Path, exit_when_done: bool) -> None:
+    """All results are in, so the match was given to another."""
+    async with hall(home, exit_when_done=exit_when_done) as match:
+        match.pair(a={"choose_parity": hang})
+        await match.start()
+        await match.players["P01"].hears("choose_parity")
+        assert await match.call("notify_league_completed", match.manager.message(**END)) == {"status": "ok"}
+        await asyncio.sleep(1)
+        assert match.referee.health()["running_matches"] == 0
+        assert match.referee.health()["state"] == "SHUTDOWN"
+    assert match.manager.heard("report_match_result") == []
+    assert match.players["P02"].heard("notify_match_result") == []
+
+
+@in_virtual_time
+async def test_the_manager_may_ask_for_many_matches_at_once(home: Path) -> None:
     go = asyncio.Event()
-    async with hall(home, exit_when_done=True) as match:
-        await asked_halfway(match, go)
-        await match.call("notify_league_completed", match.manager.message(**END))
+    async with hall(home) as match:
+        match.pair(a={"choose_parity": held_until(go, {"parity_choice": "even"})})
+        match.seat("P03")
+        match.seat("P04")
+        await match.play("R1M2", who=("P03", "P04"))
+        await asyncio.gather(*match.referee._running.values())
+        await match.start("R1M1")
+        await match.players["P01"].hears("choose_parity")
+        answer = await match.call("get_match_state", {"match_ids": ["R1M1", "R1M2", "R9M9"]})
+        assert answer == {"matches": {"R1M1": "COLLECTING_CHOICES", "R1M2": None, "R9M9": None}}
+        assert await match.call("get_match_state", {"match_ids": []}) == {"matches": {}}
+        odd = await match.call("get_match_state", {"match_ids": [7, None, ["R1M1"]]})
+        assert set(odd["matches"].values()) == {None}
         go.set()
-        (report,) = await match.manager.hears("report_match_result")
-    assert report["result"]["status"] == "WIN"
+        await match.manager.hears("report_match_result", 2)
+
+
+@in_virtual_time
+async def test_a_match_is_a_referees_until_its_report_is_acknowledged(home: Path) -> None:
+    """The match is over, but the manager is away: it must not give it to another."""
+    async with hall(home, manager={"report_match_result": hang}) as match:
+        match.pair()
+        await match.start()
+        await match.manager.hears("report_match_result", 2)
+        assert (await match.call("get_match_state", {"match_ids": ["R1M1"]}))["matches"] == {"R1M1": "FINISHED"}
+        match.manager._scripts["report_match_result"] = always({"status": "ok"})
+        await match.manager.hears("report_match_result", 3)
+        await asyncio.sleep(1)
+        assert (await match.call("get_match_state", {"match_ids": ["R1M1"]}))["matches"] == {"R1M1": None}
+
+
+KEY, STRANGER = SigningKey.new(), SigningKey.new()
+
+
+def signed(key: SigningKey = KEY, **changes: Any) -> str:
+    """The manager's own token for this referee."""
+    claims: dict[str, Any] = {"league_id": LEAGUE, "audience": "REF01", "now": datetime.now(UTC), "lifetime": 60}
+    return key.manager_token(**{**claims, **changes})
+
+
+async def sign(_: Params) -> Any:
+    """A manager whose calls can be told from others'."""
+    given = {"status": "ACCEPTED", "referee_id": "REF01", "auth_token": "tok-ref01-x", "league_id": LEAGUE}
+    return {**given, "timestamp": now(), "public_key": KEY.public}
+
+
+FORGED: dict[str, str | None] = {
+    "nothing": None,
+    "a word": "league_manager",
+    "for another agent": signed(audience="REF02"),
+    "of another league": signed(league_id="league_1999"),
+    "of another manager": signed(STRANGER),
+    "expired": signed(now=datetime(2020, 1, 1, tzinfo=UTC)),
+    "a match token": KEY.match_token(
+        league_id=LEAGUE,
+        match_id="R1M1",
+        referee_id="REF01",
+        players=("P01", "P02"),
+        audience=["REF01"],
+        now=datetime.now(UTC),
+        lifetime=60,
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGED)
+@in_virtual_time
+async def test_what_the_manager_did_not_sign_is_refused_and_changes_nothing(home: Path, forgery: str) -> None:
+    token = FORGED[forgery]
+    expected = "E011" if token is None else "E012"
+    async with hall(home, manager={"register_referee": sign}) as match:
+        match.pair()
+        notices = {**NOTICES, "notify_league_completed": END}
+        calls: dict[str, dict[str, Any]] = {
+            "start_match": match.order(),
+            **{method: match.manager.message(**notice) for method, notice in notices.items()},
+            **{step: {"sender": "league_manager"} for step in STEPS},
+        }
+        for method, params in calls.items():
+            assert code(await match.call(method, params, token)) == expected
+            if method != "start_match":
+                continue
+            assert code(await match.call(method, {**params, "auth_token": signed()}, token)) == expected
+        assert match.referee.health()["state"] == "REGISTERED"
+        assert match.players["P01"].received == []
+        for method, params in calls.items():
+            assert (await match.call(method, params, signed()))["status"] == "ok"
+
+
+@in_virtual_time
+async def test_an_agent_that_answers_anybody_takes_orders_without_a_signature(home: Path) -> None:
+    async with hall(home, {"security.verify_callers": False}, manager={"register_referee": sign}) as match:
+        match.pair()
+        await match.play()
 
 
 @in_virtual_time

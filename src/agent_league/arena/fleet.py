@@ -9,7 +9,8 @@ import multiprocessing
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -20,11 +21,12 @@ from agent_league.arena.hosting import run_async, serve
 from agent_league.arena.seats import Seat, Watchers
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
 from agent_league.model.events import Event, LeagueCompleted
-from agent_league.players.app import PlayerSettings
 
 STOP = "stop"
 END_SECONDS = 5
 REPORT_SECONDS = 0.02
+EARLY_SECONDS = 2
+MAX_EARLY_ENDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +37,37 @@ class Failed:
     is_users: bool
 
 
+@dataclass(slots=True)
+class Child:
+    """One process of the fleet."""
+
+    seats: tuple[Seat, ...]
+    process: multiprocessing.process.BaseProcess
+    started: float
+    early_ends: int = 0
+    """How often in a row it ended before it was of any use."""
+
+    @property
+    def title(self) -> str:
+        return ", ".join(seat.title for seat in self.seats)
+
+
 class Fleet:
-    """The processes of one league. Use it as a context; leaving it ends them all."""
+    """The processes of one league. Use it as a context; leaving it ends them all.
+
+    One that ends without a word was killed, and is started again: the manager finds its league in the store, referees
+    and players come back with their credentials.
+    """
 
     def __init__(self, processes: Sequence[Sequence[Seat]]) -> None:
         self._context = _context()
-        self._plans = processes
-        self._children: dict[Connection, multiprocessing.process.BaseProcess] = {}
+        self._plans = [tuple(seats) for seats in processes]
+        self._children: dict[Connection, Child] = {}
 
     def __enter__(self) -> Self:
         try:
             for seats in self._plans:
-                ours, theirs = self._context.Pipe()
-                child = self._context.Process(target=_live, args=(tuple(seats), theirs), daemon=True)
-                child.start()
-                theirs.close()
-                self._children[ours] = child
+                self._start(seats)
         except BaseException:
             self.end()
             raise
@@ -63,26 +80,30 @@ class Fleet:
 
     @property
     def pids(self) -> list[int]:
-        return [child.pid for child in self._children.values() if child.pid is not None]
+        return [child.process.pid for child in self._children.values() if child.process.pid is not None]
 
-    def events(self, tick: float | None = None) -> Iterator[Event | None]:
-        """What happens until the manager is done; None whenever `tick` seconds pass without news."""
-        manager = next(iter(self._children))
-        open_pipes = list(self._children)
+    def events(self, tick: float | None = None, remark: Callable[[str], None] | None = None) -> Iterator[Event | None]:
+        """What happens until the manager is done; None whenever `tick` seconds pass without news.
+
+        `remark` is told of processes that were lost and started again.
+        """
         completed = False
         while True:
-            ready = wait(open_pipes, tick)
+            ready = wait(list(self._children), tick)
             if not ready:
                 yield None
-            for pipe in [pipe for pipe in open_pipes if pipe in ready]:
+            for pipe in [pipe for pipe in self._children if pipe in ready]:
                 try:
                     news = pipe.recv()
                 except (EOFError, OSError):  # killed with something unread, it breaks the pipe
-                    open_pipes.remove(pipe)
-                    if pipe is manager and completed:
-                        return
-                    if not completed:
-                        self._check_loss(pipe)
+                    child = self._lose(pipe)
+                    if completed:
+                        if child.seats == self._plans[0]:
+                            return
+                        continue
+                    sentence = self._replace(child)
+                    if remark:
+                        remark(sentence)
                     continue
                 if isinstance(news, Failed):
                     raise UserError(news.sentence) if news.is_users else LeagueFailed(news.sentence)
@@ -90,12 +111,27 @@ class Fleet:
                     completed |= isinstance(event, LeagueCompleted)
                     yield event
 
-    def _check_loss(self, pipe: Connection) -> None:
-        """A league can lose players, but it can't be played without its manager or a referee."""
-        seats = dict(zip(self._children, self._plans, strict=True))[pipe]
-        lost = [seat.title for seat in seats if not isinstance(seat.settings, PlayerSettings)]
-        if lost:
-            raise LeagueFailed(f"the process of {', '.join(lost)} ended unexpectedly")
+    def _start(self, seats: tuple[Seat, ...], early_ends: int = 0) -> None:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_live, args=(seats, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        self._children[ours] = Child(seats, process, time.monotonic(), early_ends)
+
+    def _lose(self, pipe: Connection) -> Child:
+        child = self._children.pop(pipe)
+        pipe.close()
+        child.process.join()
+        return child
+
+    def _replace(self, child: Child) -> str:
+        """Starts a lost process again; one that can't live ends the league."""
+        early = time.monotonic() - child.started < EARLY_SECONDS
+        early_ends = child.early_ends + 1 if early else 0
+        if early_ends >= MAX_EARLY_ENDS:
+            raise LeagueFailed(f"the process of {child.title} ended unexpectedly {early_ends} times in a row")
+        self._start(child.seats, early_ends)
+        return f"The process of {child.title} was lost and started again."
 
     def end(self) -> None:
         """Ends all processes: asks, then insists."""
@@ -103,10 +139,10 @@ class Fleet:
             with suppress(OSError):  # it has ended by itself
                 pipe.send(STOP)
         for child in self._children.values():
-            child.join(END_SECONDS)
-            if child.is_alive():
-                child.kill()
-                child.join()
+            child.process.join(END_SECONDS)
+            if child.process.is_alive():
+                child.process.kill()
+                child.process.join()
         for pipe in self._children:
             pipe.close()
         self._children.clear()

@@ -59,6 +59,7 @@ class LeagueRequest:
     referee_port: int | None = None
     player_port: int | None = None
     strategies: tuple[str, ...] = ()
+    store: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
         league=league,
         home=request.home,
         manager=Seat(
-            ManagerSettings(system, league, request.home, players, referees, exit_when_done=True),
+            ManagerSettings(system, league, request.home, players, referees, exit_when_done=True, store=request.store),
             port=ports.manager,
             port_option="--manager-port",
         ),

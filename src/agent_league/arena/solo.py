@@ -14,6 +14,7 @@ from agent_league.arena.seats import LOOPBACK, Seat, Watchers
 from agent_league.config import ConfigLoader
 from agent_league.config.home import FOLDER, find_home, make_home
 from agent_league.errors import AgentLeagueError, UserError
+from agent_league.model.names import printable
 from agent_league.players.app import PlayerSettings
 from agent_league.players.observation import Move, Observation
 from agent_league.referee.app import RefereeSettings
@@ -36,7 +37,7 @@ def play(choose: Choose, name: str = "My Agent", games: tuple[str, ...] = ("even
     try:
         _play(choose, _arguments(name), games)
     except AgentLeagueError as error:
-        sys.stderr.write(f"{name}: {error}\n")
+        remark(f"{name}: {error}")
         sys.exit(2 if isinstance(error, UserError) else 1)
 
 
@@ -47,6 +48,7 @@ def _arguments(name: str) -> argparse.Namespace:
     parser.add_argument("--name", default=name, help=f"the name to show (default: {name})")
     parser.add_argument("--home", type=Path, default=None, help="the SHARED folder for history and logs")
     parser.add_argument("--seed", default=None, help="makes the dice in `observation.random` repeatable")
+    parser.add_argument("--practice", action="store_true", help="answer anybody, with or without the manager's word")
     parser.add_argument("--exit-when-done", action="store_true", help="end after LEAGUE_COMPLETED")
     return parser.parse_args()
 
@@ -62,7 +64,7 @@ def _play(choose: Choose, arguments: argparse.Namespace, games: tuple[str, ...])
     make_home(home)
     system = ConfigLoader(home).load_system()
     settings = PlayerSettings(
-        system=system,
+        system=system.for_practice() if arguments.practice else system,
         home=home,
         manager=manager_endpoint(arguments.manager),
         endpoint=own_endpoint(LOOPBACK, arguments.port, system.network.base_host),
@@ -97,7 +99,7 @@ def tell_waiting(settings: PlayerSettings | RefereeSettings) -> None:
 
 
 def remark(sentence: str) -> None:
-    sys.stderr.write(sentence + "\n")
+    sys.stderr.write(printable(sentence) + "\n")
 
 
 def tell(player_id: str, game: Any) -> None:
@@ -105,4 +107,4 @@ def tell(player_id: str, game: Any) -> None:
     if game is None:
         print(f"Registered as {player_id}.", flush=True)  # noqa: T201 - a player's own terminal
     else:
-        print(f"{game.match_id} against {game.opponent_id}: {game.outcome}", flush=True)  # noqa: T201
+        print(printable(f"{game.match_id} against {game.opponent_id}: {game.outcome}"), flush=True)  # noqa: T201

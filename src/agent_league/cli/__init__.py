@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 the league failed, 2 something in the command or the confi
 import sys
 
 from agent_league.errors import AgentLeagueError, UserError
+from agent_league.model.names import printable
 
 FAILED = 1
 WRONG_INPUT = 2
@@ -18,11 +19,16 @@ def main() -> None:
 
         app(prog_name="league")
     except AgentLeagueError as error:
-        sys.stderr.write(f"league: {error}\n")
+        sys.stderr.write(f"league: {_sentence(error)}\n")
         sys.exit(WRONG_INPUT if isinstance(error, UserError) else FAILED)
     except OSError as error:  # a folder that can't be written, a disk that is full
-        sys.stderr.write(f"league: {error}\n")
+        sys.stderr.write(f"league: {_sentence(error)}\n")
         sys.exit(FAILED)
     except KeyboardInterrupt:
         sys.stderr.write("league: interrupted\n")
         sys.exit(INTERRUPTED)
+
+
+def _sentence(error: Exception) -> str:
+    """What it says; the words of a manager or a file may be part of it, and only ours have a line break."""
+    return "\n".join(map(printable, str(error).split("\n")))

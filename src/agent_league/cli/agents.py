@@ -1,7 +1,6 @@
 """The parts by themselves: `league manager`, `league referee`, `league player`, and `league start`."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,11 +13,13 @@ from agent_league.cli.options import (
     Port,
     Seed,
     Set,
+    Store,
     open_existing_home,
     open_home,
     say,
 )
 from agent_league.config import ConfigLoader
+from agent_league.storage.base import Saved
 
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Manager = Annotated[str | None, typer.Option(help="The League Manager's address.", metavar="URL")]
@@ -32,6 +33,8 @@ def manager(
     game: Annotated[str | None, typer.Option(help="The game to play (default: the league file's).")] = None,
     players: Annotated[int | None, typer.Option(min=2, help="Start once so many players are there.")] = None,
     referees: Annotated[int | None, typer.Option(min=1, help="Start once so many referees are there.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="Begin a new league where an unfinished one is there.")] = False,
+    store: Store = None,
     home: Home = None,
     settings: Set = None,
     exit_when_done: ExitWhenDone = False,
@@ -39,16 +42,16 @@ def manager(
     """Run a League Manager.
 
     It starts the league once --players and --referees have registered (default: as many as agents_config.json has
-    active), or on `league start`.
+    active), or on `league start`. An unfinished league of this SHARED folder is continued where it stopped.
     """
     from agent_league.arena.addresses import own_endpoint
+    from agent_league.arena.beginning import begin_anew, unfinished
     from agent_league.arena.checks import check_game, check_game_option, check_size
     from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import Seat, Watchers
     from agent_league.arena.solo import serve_until_interrupted
     from agent_league.cli.lines import tell_event
     from agent_league.league.app import ManagerSettings
-    from agent_league.storage.archive import archive_league
     from agent_league.storage.paths import DataPaths
 
     home, loader = open_home(home, settings)
@@ -64,10 +67,12 @@ def manager(
     if players:
         check_size(loader, league, players)
     port = port or system.network.default_league_manager_port
-    seat = Seat(ManagerSettings(system, league, home, players, referees, exit_when_done), port, host)
+    seat = Seat(ManagerSettings(system, league, home, players, referees, exit_when_done, store), port, host)
     check_ports([seat])
-    label = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    if moved := archive_league(home, league.league_id, label, with_players=False):
+    saved = None if new else unfinished(home, league.league_id, store)
+    if saved:
+        say(f"Going on with the league that was left unfinished: {_progress(saved)}. (--new begins another.)")
+    elif moved := begin_anew(home, league.league_id, store, with_players=False):
         say(f"The data of an earlier league was moved to {moved}.")
     per_round = league.scheduling.matches_per_round
     if per_round is not None and per_round < players // 2:
@@ -80,6 +85,13 @@ def manager(
         say(f"The admin token is in {DataPaths(home).admin_token(league.league_id)}.")
 
     run_async(serve_until_interrupted([seat], Watchers(league=tell_event), ready))
+
+
+def _progress(saved: Saved) -> str:
+    """How far a league is."""
+    played = sum(match.result is not None for match in saved.matches)
+    players = sum(agent.role == "player" for agent in saved.agents)
+    return f"{played} of {len(saved.matches)} matches played" if saved.matches else f"{players} players registered"
 
 
 def referee(
@@ -135,6 +147,9 @@ def player(
     name: Annotated[str | None, typer.Option(help="The name to show.")] = None,
     player_id: Annotated[str | None, typer.Option(help="The id to ask for, such as P01.")] = None,
     strategy: Annotated[str | None, typer.Option(help="How it plays (default: defaults/player.json).")] = None,
+    practice: Annotated[
+        bool, typer.Option("--practice", help="Answer anybody, not only referees that the manager vouches for.")
+    ] = False,
     league_id: LeagueId = None,
     seed: Seed = None,
     home: Home = None,
@@ -155,7 +170,7 @@ def player(
     entry = next((entry for entry in loader.load_agents().players if entry.player_id == player_id), None)
     known = entry or loader.load_player_defaults()
     identity = PlayerSettings(
-        system=system,
+        system=system.for_practice() if practice else system,
         home=home,
         manager=_manager_of(manager, loader),
         endpoint=own_endpoint(host, port, system.network.base_host),
@@ -233,7 +248,7 @@ def _manager_of(address: str | None, loader: ConfigLoader) -> str:
 def _check_id(option: str, agent_id: str | None, example: str) -> None:
     """An id names files and travels in `sender`."""
     from agent_league.errors import UserError
-    from agent_league.storage.paths import is_safe_name
+    from agent_league.model.names import is_safe_name
 
     if agent_id is not None and not is_safe_name(agent_id):
         raise UserError(f"{option} {agent_id!r} can't be an id; expected one such as {example}")

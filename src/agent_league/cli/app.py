@@ -2,7 +2,7 @@
 
 import typer
 
-from agent_league.cli import agents, run, setup
+from agent_league.cli import agents, run, setup, simulate_faults, verify
 
 app = typer.Typer(
     name="league",
@@ -19,6 +19,9 @@ app.command("manager")(agents.manager)
 app.command("referee")(agents.referee)
 app.command("player")(agents.player)
 app.command("start")(agents.start)
+app.command("verify")(verify.verify)
+app.command("rebuild")(setup.rebuild)
+app.command("simulate-faults")(simulate_faults.simulate_faults)
 app.command("schemas")(setup.schemas)
 app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(setup.bench)
 app.command("version")(setup.version)

@@ -9,11 +9,13 @@ from agent_league.model.events import (
     AgentStateChanged,
     Event,
     LeagueCompleted,
+    LeagueResumed,
     LeagueStarted,
     MatchFinished,
     RoundCompleted,
     RoundStarted,
 )
+from agent_league.model.names import printable
 from agent_league.model.results import MatchResult, Outcome
 
 
@@ -28,6 +30,8 @@ def tell_event(event: Event) -> None:
             line = f"{event.agent_id} is {event.state}: {event.why}"
         case LeagueStarted():
             line = f"The league starts: {event.players} players, {event.rounds} rounds, {event.matches} matches."
+        case LeagueResumed():
+            line = f"The league goes on: {len(event.results)} of {event.matches} matches are played."
         case RoundStarted():
             line = f"Round {event.round.round_id}"
         case MatchFinished():
@@ -40,7 +44,7 @@ def tell_event(event: Event) -> None:
             console.print(standings_table(event.standings, "Final table", len(event.standings)))
             champion = event.standings[0]
             line = f"Champion: {champion.display_name} ({champion.player_id}) with {champion.points} points."
-    console.print(Text(line.rstrip()), soft_wrap=True)
+    console.print(Text(printable(line.rstrip())), soft_wrap=True)
 
 
 def _told(result: MatchResult) -> str:

@@ -10,16 +10,19 @@ from rich.table import Table
 from rich.text import Text
 
 from agent_league.arena.plan import LeaguePlan
+from agent_league.cli.options import say
 from agent_league.league.standings import Table as Standings
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
     Event,
     LeagueCompleted,
+    LeagueResumed,
     LeagueStarted,
     MatchFinished,
     RoundStarted,
 )
+from agent_league.model.names import printable
 from agent_league.model.results import Scoring, StandingsRow
 
 SHOWN_ROWS = 15
@@ -36,6 +39,9 @@ class Silence:
 
     def show(self, event: Event | None) -> None:
         """Shows nothing."""
+
+    def remark(self, sentence: str) -> None:
+        say(sentence)
 
 
 class LeagueView:
@@ -79,6 +85,11 @@ class LeagueView:
             case LeagueStarted():
                 self._standings = Standings(self._names, self._scoring, self._tiebreakers)
                 self._progress.update(self._bar, total=event.matches, completed=0)
+            case LeagueResumed():
+                self._standings = Standings(event.names, self._scoring, self._tiebreakers)
+                for result in event.results:
+                    self._standings.record(result)
+                self._progress.update(self._bar, total=event.matches, completed=len(event.results))
             case RoundStarted():
                 self._progress.update(self._bar, description=f"Round {event.round.round_id}")
             case MatchFinished():
@@ -90,16 +101,20 @@ class LeagueView:
             case _:
                 pass
 
+    def remark(self, sentence: str) -> None:
+        """Keeps a sentence for whoever watches."""
+        self._remarks.append(sentence)
+
     def finish(self, completed: LeagueCompleted, seconds: float) -> None:
         """What stays on the screen."""
         self._console.print(standings_table(completed.standings, self._title, len(completed.standings)))
         for remark in self._remarks:
-            self._console.print(Text(remark, style="yellow"), soft_wrap=True)
+            self._console.print(Text(printable(remark), style="yellow"), soft_wrap=True)
         champion = completed.standings[0]
         self._console.print(
             Text.assemble(
                 ("Champion: ", "bold"),
-                (f"{champion.display_name} ({champion.player_id})", "bold green"),
+                (f"{printable(champion.display_name)} ({champion.player_id})", "bold green"),
                 f" with {champion.points} points, after {completed.matches} matches in {completed.rounds} rounds "
                 f"and {seconds:.1f} s.",
             ),
@@ -110,7 +125,7 @@ class LeagueView:
         parts: list[Any] = [self._progress]
         if self._standings is not None:
             parts.append(standings_table(self._standings.rows(), self._title))
-        parts += [Text(remark, style="yellow") for remark in self._remarks[-5:]]
+        parts += [Text(printable(remark), style="yellow") for remark in self._remarks[-5:]]
         return Group(*parts)
 
 
@@ -123,7 +138,7 @@ def standings_table(rows: Sequence[StandingsRow], title: str, shown: int = SHOWN
         table.add_column(heading, justify="right")
     for row in rows[:shown]:
         numbers = (row.played, row.wins, row.draws, row.losses, row.points)
-        table.add_row(str(row.rank), row.player_id, Text(row.display_name), *map(str, numbers))
+        table.add_row(str(row.rank), row.player_id, Text(printable(row.display_name)), *map(str, numbers))
     if len(rows) > shown:
         table.add_row("", "", f"and {len(rows) - shown} more")
     return table

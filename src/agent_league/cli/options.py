@@ -10,6 +10,7 @@ from agent_league.config import ConfigLoader
 from agent_league.config.home import FOLDER, find_home, is_home, make_home
 from agent_league.config.overrides import parse_overrides
 from agent_league.errors import UserError
+from agent_league.model.names import printable
 
 Home = Annotated[
     Path | None,
@@ -29,12 +30,21 @@ FirstPort = Annotated[
     int | None, typer.Option(min=1, max=65535, help="The first port of these (default: system.json's).")
 ]
 Seed = Annotated[str | None, typer.Option(help="Makes draws and built-in players repeatable.")]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        envvar="LEAGUE_STORE",
+        help="The manager's database (default: SQLite in the SHARED folder's data). "
+        "One with a password belongs in $LEAGUE_STORE, where no list of processes shows it.",
+        metavar="URL",
+    ),
+]
 ExitWhenDone = Annotated[bool, typer.Option("--exit-when-done", help="End after LEAGUE_COMPLETED.")]
 
 
 def say(sentence: str) -> None:
     """A remark for the person at the terminal; stdout stays for results."""
-    sys.stderr.write(sentence + "\n")
+    sys.stderr.write(printable(sentence) + "\n")
 
 
 def open_home(home: Path | None, settings: list[str] | None) -> tuple[Path, ConfigLoader]:

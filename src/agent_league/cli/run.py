@@ -3,14 +3,13 @@
 import signal
 import sys
 import time
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import replace
 from typing import Annotated, Any, NoReturn
 
 import orjson
 import typer
 
-from agent_league.cli.options import FirstPort, Home, OptionalPort, Seed, Set, open_home, say
+from agent_league.cli.options import FirstPort, Home, OptionalPort, Seed, Set, Store, open_home, say
 from agent_league.errors import AgentLeagueError
 from agent_league.model.events import LeagueCompleted
 
@@ -30,17 +29,19 @@ def run(
     referee_port: FirstPort = None,
     player_port: FirstPort = None,
     settings: Set = None,
+    store: Store = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run, as it was started.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Start a manager, referees and players, play the league, show it live, print the table.
 
     With --players every round has all its pairs; --set scheduling.matches_per_round=K splits rounds again.
     """
+    from agent_league.arena.beginning import begin_anew, keep_request, resumed
     from agent_league.arena.fleet import Fleet
     from agent_league.arena.hosting import check_ports
     from agent_league.arena.plan import LeagueRequest, make_plan
     from agent_league.log import JsonLogger
-    from agent_league.storage.archive import archive_league
 
     started = time.perf_counter()
     home, loader = open_home(home, settings)
@@ -54,24 +55,30 @@ def run(
         referee_port=referee_port,
         player_port=player_port,
         strategies=tuple(name.strip() for name in strategy.split(",") if name.strip()),
+        store=store,
     )
+    if resume:
+        loader, request = resumed(loader, request)
     plan = make_plan(loader, request)
     check_ports(plan.seats)
-    _clear_the_way(home, plan.league.league_id, archive_league)
+    if not resume:
+        if moved := begin_anew(home, plan.league.league_id, store, with_players=True):
+            say(f"The data of an earlier run was moved to {moved}.")
+        keep_request(replace(request, store=None), plan.league.league_id, loader.overrides)
     log = JsonLogger("orchestrator", log_root=home / "logs", folder="system", level=plan.system.logging.level)
-    log.info("league_run_started", league_id=plan.league.league_id, agents=len(plan.seats), seed=seed)
+    log.info("league_run_started", league_id=plan.league.league_id, agents=len(plan.seats), seed=request.seed)
     signal.signal(signal.SIGTERM, _end)
     completed = None
     try:
         with Fleet(plan.processes()) as fleet, _view(plan, quiet=json) as view:
             log.info("processes_started", pids=fleet.pids)
-            for event in fleet.events(TICK_SECONDS):
+            for event in fleet.events(TICK_SECONDS, view.remark):
                 view.show(event)
                 if isinstance(event, LeagueCompleted):
                     completed = event
     except KeyboardInterrupt:
         log.warning("league_run_interrupted", league_id=plan.league.league_id)
-        say("Interrupted; everything that was started has ended.")
+        say("Interrupted; everything that was started has ended. `league run --resume` continues it.")
         raise
     except AgentLeagueError as error:
         log.error("league_run_failed", league_id=plan.league.league_id, error=str(error))
@@ -83,12 +90,6 @@ def run(
         sys.stdout.write(orjson.dumps(_summary(completed, seconds)).decode() + "\n")
     elif completed is not None:
         view.finish(completed, seconds)
-
-
-def _clear_the_way(home: Path, league_id: str, archive: Any) -> None:
-    label = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    if moved := archive(home, league_id, label, with_players=True):
-        say(f"The data of an earlier run was moved to {moved}.")
 
 
 def _view(plan: Any, *, quiet: bool) -> Any:

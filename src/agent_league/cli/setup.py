@@ -1,4 +1,4 @@
-"""Setting up: `league init`, `league schemas`, `league bench`, `league version`."""
+"""Setting up and mending: `league init`, `league rebuild`, `league schemas`, `league bench`, `league version`."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from agent_league.cli.options import say
+from agent_league.cli.options import Home, Store, open_existing_home, say
 from agent_league.version import __version__
 
 
@@ -23,6 +23,30 @@ def init(
         say(f"wrote {path}")
     if not written:
         say(f"{folder} has all its files already")
+
+
+def rebuild(
+    league_id: Annotated[str | None, typer.Option(help="The league (default: default_league_id).")] = None,
+    store: Store = None,
+    home: Home = None,
+) -> None:
+    """Write the files of a league (standings, rounds, lost match files) anew from the manager's database."""
+    from agent_league.clock import SystemClock
+    from agent_league.errors import UserError
+    from agent_league.league.rebuild import rebuild as rebuild_files
+    from agent_league.league.takeover import open_store
+
+    home, loader = open_existing_home(home)
+    league = loader.load_league(league_id)
+    opened = open_store(home, store)
+    try:
+        saved = opened.read(league.league_id)
+    finally:
+        opened.close()
+    if saved is None:
+        raise UserError(f"The database knows no league {league.league_id}; a manager writes it (--home, --store).")
+    for path in rebuild_files(saved, league, loader.load_system(), home, SystemClock()):
+        say(f"wrote {path}")
 
 
 def schemas(

@@ -1,7 +1,6 @@
 """Reading `SHARED/config`: every mistake is named with its file and the path in it."""
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,10 +20,9 @@ from agent_league.config.models import (
 )
 from agent_league.config.overrides import apply_overrides
 from agent_league.errors import ConfigError
+from agent_league.model.names import is_safe_name
 
 S = TypeVar("S", bound=Settings)
-FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
-"""A league's id names its files and folders."""
 
 
 class ConfigLoader:
@@ -47,7 +45,7 @@ class ConfigLoader:
             unusable = self.wrong("system.json", "default_league_id", _no_file_name(league_id))
         else:
             unusable = ConfigError("league_id", "", _no_file_name(league_id))
-        if not FILE_NAME.fullmatch(league_id):
+        if not is_safe_name(league_id):  # it names files and folders
             raise unusable
         league = self._load(f"leagues/{league_id}.json", LeagueConfig, self._overrides_for(LeagueConfig))
         if league.league_id != league_id:

@@ -56,6 +56,14 @@ class Security(Settings):
     token_ttl_hours: Annotated[float, Field(gt=0, le=87600)] = 24
     allow_tokenless_return: bool | None = None
     """Whether the same name at the same address may come back without its token; None: in a loopback league only."""
+    verify_callers: bool = True
+    """Whether players and referees answer only calls that the manager's signature vouches for."""
+    require_player_tokens: bool = False
+    """Whether an answer without its player's own token counts as none."""
+    rate_limit_per_sec: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+    """So many requests a second an agent takes from one network address; None: as many as come."""
+    rate_limit_burst: Annotated[int, Field(ge=1, le=1_000_000)] = 50
+    """So many may come at once before the rate holds."""
 
 
 class Timeouts(Settings):
@@ -79,6 +87,17 @@ class CircuitBreaker(Settings):
     probe_after_sec: Seconds = 30
 
 
+class Heartbeat(Settings):
+    interval_sec: Seconds = 2
+    """How often a manager asks a referee that has matches in hand how they stand."""
+    lease_sec: Seconds = 10
+    """A referee that hasn't answered for so long loses its matches to another."""
+    match_sec: Seconds = 3600
+    """So long a referee may take for one match; its tokens are valid as long."""
+    quiet_sec: Seconds = 30
+    """An agent that has heard nothing of its manager for so long asks whether it is still there."""
+
+
 class Logging(Settings):
     level: LogLevel = "INFO"
 
@@ -95,7 +114,13 @@ class SystemConfig(Settings):
     timeouts: Timeouts = Timeouts()
     retry_policy: RetryPolicy = RetryPolicy()
     circuit_breaker: CircuitBreaker = CircuitBreaker()
+    heartbeat: Heartbeat = Heartbeat()
     logging: Logging = Logging()
+
+    def for_practice(self) -> "SystemConfig":
+        """The same for an agent that answers anybody."""
+        security = self.security.model_copy(update={"verify_callers": False})
+        return self.model_copy(update={"security": security})
 
 
 class ManagerEntry(Settings):

@@ -1,10 +1,11 @@
 """The League Manager, put together: an agent with tools that conducts one league."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from agent_league.clock import Clock, SystemClock
@@ -14,15 +15,20 @@ from agent_league.league.conductor import Conductor
 from agent_league.league.dialect import SENDER, ManagerWords
 from agent_league.league.gate import Gate
 from agent_league.league.handlers import ManagerHandlers
+from agent_league.league.journal import Journal, Offload
+from agent_league.league.passes import Passes
 from agent_league.league.prober import Prober
 from agent_league.league.records import Records
 from agent_league.league.season import Phase, Season
+from agent_league.league.takeover import league_of, open_store, taken_up
 from agent_league.league.tokens import new_token, token_hash
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.methods import Method
+from agent_league.protocol.tokens import SigningKey
+from agent_league.storage.base import Store
 from agent_league.storage.files import write_whole
 from agent_league.storage.paths import DataPaths
 from agent_league.transport.carrier import Carrier
@@ -47,6 +53,8 @@ class ManagerSettings:
     players: int
     referees: int
     exit_when_done: bool = False
+    store: str | None = None
+    """The address of the database; None: `league.db` in the home's data."""
 
 
 class LeagueManager:
@@ -61,18 +69,32 @@ class LeagueManager:
         carrier: Carrier,
         clock: Clock | None = None,
         watch: Callable[[Event], None] | None = None,
+        *,
+        store: Store | None = None,
+        offload: Offload = asyncio.to_thread,
+        rng: Random | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
-        paths = DataPaths(settings.home)
-        self.log = JsonLogger("league", settings.league.league_id, paths.logs, level=settings.system.logging.level)
-        self.season = Season(settings.league, settings.system)
+        rng = rng or Random()  # noqa: S311 - jitter
+        system, paths = settings.system, DataPaths(settings.home)
+        self.log = JsonLogger("league", settings.league.league_id, paths.logs, level=system.logging.level)
+        store = store or open_store(settings.home, settings.store)
+        saved = taken_up(store, settings.league, self._clock)
+        league = league_of(saved, settings.league)
+        self._journal = Journal(store, saved.season.season_id, self.log, rng, offload)
+        self.season = Season(league, system, saved.season, self._journal.note)
+        self.season.restore(saved)
         line = Line(carrier)
-        words = ManagerWords(self.season, self._clock)
+        key = SigningKey.load(saved.season.signing_key)
+        passes = Passes(key, self.season.league_id, self._clock, system.heartbeat.match_sec)
+        words = ManagerWords(self.season, self._clock, passes)
         self._records = Records(self.season, settings.home, self._clock, self.log)
-        self._announcer = Announcer(self.season, words, line, settings.system.timeouts, self.log)
-        self._prober = Prober(self.season, line, settings.system)
-        self._conductor = Conductor(self.season, words, self._announcer, line, settings.system, self.log)
+        self._announcer = Announcer(self.season, words, passes, line, system.timeouts, self.log)
+        self._prober = Prober(self.season, passes, line, system)
+        self._conductor = Conductor(
+            self.season, words, passes, self._announcer, self._journal, line, system, self.log, rng
+        )
         if watch:
             self.season.listen(self._guarded(watch))
         self._go = asyncio.Event()
@@ -86,12 +108,20 @@ class LeagueManager:
             tokens_enabled=settings.system.security.enable_auth_tokens,
         )
         handlers = ManagerHandlers(
-            self.season, words, self._clock, self.log, start=self._start, registered=self._start_if_complete
+            self.season,
+            words,
+            self._clock,
+            self.log,
+            self._journal,
+            start=self._start,
+            registered=self._start_if_complete,
         )
         self.dispatcher = Dispatcher(self, handlers.table(), self._clock, self.log)
 
-    def authorize(self, method: Method, envelope: Envelope | None, params: Mapping[str, Any]) -> None:
-        self._gate.check(method, envelope, params, self._clock.now())
+    async def authorize(
+        self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
+    ) -> None:
+        self._gate.check(method, envelope, bearer, self._clock.now())
 
     def health(self) -> dict[str, Any]:
         return {
@@ -108,15 +138,43 @@ class LeagueManager:
         async with AsyncExitStack() as ending:  # a cancellation on the way out must not skip the rest
             ending.callback(self.log.close)
             ending.callback(self._records.close)
+            ending.push_async_callback(self._journal.close)
             ending.push_async_callback(self._announcer.close)
+            ending.push_async_callback(self._conductor.close)
             ending.push_async_callback(self._prober.close)
-            self.log.info("manager_started", league_id=self.season.league_id)
-            await self._go.wait()
-            await self._conductor.play()
-            self._records.close()
-            self.completed.set()
-            if not self._settings.exit_when_done:
-                await asyncio.Event().wait()
+            self.log.info("manager_started", league_id=self.season.league_id, phase=self.season.phase)
+            self._take_up()
+            await self._while_kept(self._conduct())
+
+    def _take_up(self) -> None:
+        """Goes on where an earlier manager of this season stopped."""
+        self._records.refresh()
+        if self.season.phase is Phase.REGISTRATION:
+            self._start_if_complete()
+        else:
+            self.season.resume()
+            self._prober.resume()
+            self._go.set()
+
+    async def _conduct(self) -> None:
+        await self._go.wait()
+        await self._conductor.play()
+        self._records.close()
+        self.completed.set()
+        if not self._settings.exit_when_done:
+            await asyncio.Event().wait()
+
+    async def _while_kept(self, work: Coroutine[Any, Any, None]) -> None:
+        """Does the work as long as what it brings about can be saved."""
+        working, broken = asyncio.create_task(work), self._journal.broken
+        try:
+            await asyncio.wait({working, broken}, return_when=asyncio.FIRST_COMPLETED)
+            if broken.done():
+                self._records.drop()  # the files are another manager's now
+            await (broken if broken.done() else working)
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
 
     def _start_if_complete(self) -> None:
         wanted = self._settings

@@ -1,23 +1,26 @@
 """Conducting a league: rounds one after the other, each match with a referee, results awaited.
 
-Acts on what the season says; changes nothing itself.
+Acts on what the season says; changes nothing itself. What it tells anybody has been committed before.
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections import Counter
+from collections.abc import Awaitable, Sequence
 from random import Random
 
 from agent_league.config.models import SystemConfig
-from agent_league.errors import CallFailed, ErrorCode
+from agent_league.errors import CallFailed
 from agent_league.league.announcer import Announcer
 from agent_league.league.assignment import Desk
-from agent_league.league.dialect import SENDER, ManagerWords
-from agent_league.league.season import Season
+from agent_league.league.dialect import ManagerWords
+from agent_league.league.journal import Journal
+from agent_league.league.leases import Leases
+from agent_league.league.passes import Passes
+from agent_league.league.season import Phase, Season
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Referee
-from agent_league.model.events import AgentStateChanged, Event, MatchFinished
+from agent_league.model.events import AgentRegistered, AgentStateChanged, Event, MatchFinished
 from agent_league.model.schedule import Pairing, Round
-from agent_league.transport.jsonrpc import encode_request
 from agent_league.transport.peer import Line
 from agent_league.transport.retry import reconnect_delay
 
@@ -32,82 +35,120 @@ class Conductor:
         self,
         season: Season,
         words: ManagerWords,
+        passes: Passes,
         announcer: Announcer,
+        journal: Journal,
         line: Line,
         system: SystemConfig,
         log: JsonLogger,
+        rng: Random,
     ) -> None:
         self._season = season
         self._words = words
+        self._passes = passes
         self._announcer = announcer
+        self._journal = journal
         self._line = line
         self._limit = system.timeouts.generic_response_timeout_sec
+        self._match_limit = system.heartbeat.match_sec
         self._log = log
-        self._rng = Random()  # noqa: S311 - jitter
+        self._rng = rng
         self._desk = Desk(season.league.scheduling.referee_assignment)
+        self._leases = Leases(season, passes, line, system.heartbeat, log, self._lost)
         self._slots: dict[tuple[str, int], asyncio.Semaphore] = {}
-        self._results: dict[str, asyncio.Event] = {}
+        self._verdicts: dict[str, asyncio.Future[bool]] = {}
+        """For each match that is given away: whether it was played, once that is known."""
+        self._plan: dict[str, str] = {}
         self._back = asyncio.Event()
         season.listen(self._on_event)
 
     async def play(self) -> None:
-        """All rounds, then the end; the season must have started."""
-        for round_ in self._season.schedule.rounds:
+        """The rounds that are left, then the end; the season must have started.
+
+        Whoever takes over a league tells again what the manager before it may have told nobody.
+        """
+        if self._season.is_closed:
+            return
+        await self._journal.committed()
+        rounds, completed = self._season.schedule.rounds, self._season.rounds_completed
+        if completed and self._season.phase is Phase.RUNNING:
+            self._announcer.round_completed(rounds[completed - 1], self._season.standings())
+        for round_ in rounds[completed:]:
             await self._play_round(round_)
-        self._season.complete()
-        self._announcer.league_completed(self._season.standings())
+        if self._season.phase is Phase.RUNNING:
+            self._season.complete()
+        await self._journal.committed()
+        self._announcer.league_completed()
         await self._announcer.settled()
+        self._season.close()
+        await self._journal.committed()
+
+    async def close(self) -> None:
+        await self._leases.close()
 
     async def _play_round(self, round_: Round) -> None:
-        plan = self._desk.assign(round_.pairings, await self._available_referees())
+        unplayed = [pairing for pairing in round_.pairings if pairing.match_id not in self._season.results]
+        self._plan = await self._dealt(round_, unplayed)
         self._season.begin_round(round_)
-        self._announcer.round(round_, plan)
+        self._announcer.round(round_, self._plan)
         async with asyncio.TaskGroup() as matches:
-            for pairing in round_.pairings:
-                matches.create_task(self._see_through(pairing, plan[pairing.match_id]))
+            for pairing in unplayed:
+                matches.create_task(self._see_through(pairing, self._plan[pairing.match_id]))
         self._season.complete_round(round_.round_id)
+        await self._journal.committed()
         self._announcer.round_completed(round_, self._season.standings())
+
+    async def _dealt(self, round_: Round, unplayed: Sequence[Pairing]) -> dict[str, str]:
+        """Each match of a round with its referee; one who was given a match before keeps it, as long as it is there."""
+        ready = await self._available_referees()
+        ids = {referee.referee_id for referee in ready}
+        assigned = self._season.assigned
+        kept = {
+            pairing.match_id: assigned[pairing.match_id]
+            for pairing in round_.pairings
+            if pairing.match_id in self._season.results or assigned.get(pairing.match_id) in ids
+        }
+        new = [pairing for pairing in unplayed if pairing.match_id not in kept]
+        busy = Counter(kept[pairing.match_id] for pairing in unplayed if pairing.match_id in kept)
+        return {**kept, **self._desk.assign(new, ready, busy)}
 
     async def _see_through(self, pairing: Pairing, referee_id: str) -> None:
         """Gives a match to its referee, or to another one where that fails, until its result is in."""
-        finished = self._results[pairing.match_id] = asyncio.Event()
         failures = 0
-        while not await self._played(pairing, referee_id, finished):
+        while not await self._played(pairing, referee_id):
             failures += 1
             await asyncio.sleep(reconnect_delay(failures, self._rng))
-            others = [other for other in await self._available_referees() if other.referee_id != referee_id]
-            if others:
-                busy = self._season.matches_in_hand()
-                referee_id = self._desk.assign([pairing], others, busy)[pairing.match_id]
-        del self._results[pairing.match_id]
+            if pairing.match_id in self._season.results:
+                return
+            ready = await self._available_referees()
+            others = [other for other in ready if other.referee_id != referee_id] or ready
+            busy = self._season.matches_in_hand()
+            referee_id = self._plan[pairing.match_id] = self._desk.assign([pairing], others, busy)[pairing.match_id]
 
-    async def _played(self, pairing: Pairing, referee_id: str, finished: asyncio.Event) -> bool:
+    async def _played(self, pairing: Pairing, referee_id: str) -> bool:
         """Whether the referee took the match and saw it through."""
         async with self._slot(self._season.roster.referees()[referee_id]):
-            if not await self._given(pairing, referee_id):
+            verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            self._verdicts[pairing.match_id] = verdict
+            try:
+                if not await self._given(pairing, referee_id):
+                    return False
+                if pairing.match_id in self._season.results:
+                    return True
+                self._leases.begin(pairing.match_id, referee_id)
+                async with asyncio.timeout(self._match_limit):
+                    return await verdict
+            except TimeoutError:
+                self._log.warning("match_overdue", match_id=pairing.match_id, referee_id=referee_id)
                 return False
-            while not await _within(self._limit, finished.wait()):
-                if not await self._still_at_it(pairing, referee_id):
-                    return finished.is_set()
-            return True
-
-    async def _still_at_it(self, pairing: Pairing, referee_id: str) -> bool:
-        """Whether a referee that has not reported yet is there and knows the match; any other answer will do."""
-        endpoint = self._season.roster.referees()[referee_id].endpoint
-        frame = encode_request("get_match_state", {"sender": SENDER, "match_id": pairing.match_id}, 0)
-        try:
-            await self._line.send(endpoint, frame, self._limit)
-        except CallFailed as error:
-            if error.code.retryable or error.code is ErrorCode.MATCH_NOT_FOUND:
-                self._log.warning("referee_lost", match_id=pairing.match_id, referee_id=referee_id, why=error.message)
-                self._season.note_call(referee_id, ok=False)
-                return False
-        return True
+            finally:
+                self._leases.end(pairing.match_id, referee_id)
+                del self._verdicts[pairing.match_id]
 
     async def _given(self, pairing: Pairing, referee_id: str) -> bool:
-        """Whether the referee took the match.
+        """Whether the referee has the match, also where its answer was lost.
 
-        It may have played it although its answer was lost; and one that was suspended in the meantime isn't asked.
+        One that was suspended in the meantime isn't asked.
         """
         await _within(ANNOUNCEMENT_SECONDS, self._announcer.settled([*pairing.players, referee_id]))
         if pairing.match_id in self._season.results:
@@ -115,9 +156,11 @@ class Conductor:
         if self._season.is_suspended(referee_id):
             return False
         self._season.assign(pairing.match_id, referee_id)
+        await self._journal.committed()
         endpoint = self._season.roster.referees()[referee_id].endpoint
+        order, bearer = self._words.start_match(pairing, referee_id), self._passes.for_call(referee_id)
         try:
-            await self._line.ask(endpoint, "start_match", self._words.start_match(pairing), self._limit)
+            await self._line.ask(endpoint, "start_match", order, self._limit, bearer)
         except CallFailed as error:
             self._log.warning(
                 "start_match_failed",
@@ -127,7 +170,7 @@ class Conductor:
                 message=error.message,
             )
             self._season.note_call(referee_id, ok=not error.code.retryable)
-            return pairing.match_id in self._season.results
+            return error.code.retryable and await self._leases.is_held(pairing.match_id, referee_id)
         self._season.note_call(referee_id, ok=True)
         return True
 
@@ -153,12 +196,32 @@ class Conductor:
     def _on_event(self, event: Event) -> None:
         match event:
             case MatchFinished():
-                if waiting := self._results.get(event.result.match_id):
-                    waiting.set()
+                self._decide(event.result.match_id, played=True)
             case AgentStateChanged(state=AgentState.ACTIVE):
                 self._back.set()
+            case AgentRegistered(returned=True):
+                self._welcome(event.agent_id)
             case _:
                 pass
+
+    def _lost(self, match_id: str) -> None:
+        self._decide(match_id, played=False)
+
+    def _decide(self, match_id: str, *, played: bool) -> None:
+        verdict = self._verdicts.get(match_id)
+        if verdict is not None and not verdict.done():
+            verdict.set_result(played)
+
+    def _welcome(self, agent_id: str) -> None:
+        """Tells one who comes back what it may have missed."""
+        member = self._season.roster.get(agent_id)
+        if member is None:
+            return
+        if self._season.phase is Phase.COMPLETED:
+            self._announcer.league_completed([member])
+        elif self._season.current_round > self._season.rounds_completed:
+            round_ = self._season.schedule.rounds[self._season.current_round - 1]
+            self._announcer.round_again(round_, self._plan, member)
 
 
 async def _within(seconds: float, wait: Awaitable[object]) -> bool:

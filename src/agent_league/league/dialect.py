@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_league.clock import Clock, format_utc
+from agent_league.league.passes import Passes
 from agent_league.league.roster import Admission, Member, Rejected
 from agent_league.league.season import Season
-from agent_league.league.tokens import new_token
 from agent_league.model.agents import Player, Role
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
 from agent_league.model.schedule import Pairing, Round
@@ -20,9 +20,10 @@ SENDER = str(Role.LEAGUE_MANAGER)
 class ManagerWords:
     """Writes the manager's messages."""
 
-    def __init__(self, season: Season, clock: Clock) -> None:
+    def __init__(self, season: Season, clock: Clock, passes: Passes) -> None:
         self._season = season
         self._clock = clock
+        self._passes = passes
 
     def accepted(self, role: Role, admission: Admission, conversation_id: str) -> Message:
         fields: dict[str, Any] = {
@@ -31,6 +32,7 @@ class ManagerWords:
             "auth_token": admission.token,
             "reason": None,
             "protocol_version": CURRENT_VERSION,
+            "public_key": dict(self._passes.public_key),
         }
         return self._response(role).write(**self._envelope(conversation_id), **fields)
 
@@ -66,8 +68,12 @@ class ManagerWords:
             matches=matches,
         )
 
-    def start_match(self, pairing: Pairing) -> Message:
-        a, b = (self._match_player(player_id) for player_id in pairing.players)
+    def start_match(self, pairing: Pairing, referee_id: str) -> Message:
+        match_pass = self._passes.for_match(pairing, referee_id)
+        a, b = (
+            {**self._match_player(player_id), "match_token": match_pass.by_player[player_id]}
+            for player_id in pairing.players
+        )
         scoring = self._season.scoring
         return v2.StartMatch.write(
             **self._envelope(f"conv-{pairing.match_id.lower()}-001"),
@@ -80,7 +86,7 @@ class ManagerWords:
             player_A_endpoint=a["endpoint"],
             player_B_id=b["player_id"],
             player_B_endpoint=b["endpoint"],
-            match_token=new_token(pairing.match_id, 32),
+            match_token=match_pass.shared,
             scoring={name: getattr(scoring, name) for name in scoring.__slots__},
         )
 
@@ -133,6 +139,7 @@ class ManagerWords:
             "success": error is None,
             "data": data,
             "error": error,
+            "league_status": str(self._season.phase),
         }
         if query_type == "GET_STANDINGS" and data is not None:
             fields["standings"] = data["standings"]

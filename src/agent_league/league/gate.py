@@ -1,8 +1,6 @@
 """The gate of the manager: who may call what, by token and sender, in the order of the protocol."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.season import Season
@@ -22,14 +20,15 @@ class Gate:
         self._admin_token_sha256 = admin_token_sha256
         self._tokens_enabled = tokens_enabled
 
-    def check(self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], now: datetime) -> None:
-        """Raises a Refusal unless the caller may call the method."""
+    def check(self, method: Method, envelope: Envelope | None, bearer: str | None, now: datetime) -> None:
+        """Raises a Refusal unless the caller may call the method; its token stands in the message or beside it."""
         if envelope is None:
             return
+        token = bearer if envelope.auth_token is None else envelope.auth_token
         if method.caller is Caller.ADMIN:
-            self._check_admin(envelope)
+            self._check_admin(token)
         elif method.caller in (Caller.AGENT, Caller.REFEREE):
-            self._check_token(envelope, now)
+            self._check_token(envelope, token, now)
             self._check_sender(method, envelope)
         if envelope.league_id not in (None, self._season.league_id):
             raise Refusal(
@@ -38,18 +37,18 @@ class Gate:
                 league_id=envelope.league_id[:80],
             )
 
-    def _check_admin(self, envelope: Envelope) -> None:
-        if envelope.auth_token is None:
+    def _check_admin(self, token: str | None) -> None:
+        if token is None:
             raise _missing("the admin token")
-        if not same_hash(token_hash(envelope.auth_token), self._admin_token_sha256):
+        if not same_hash(token_hash(token), self._admin_token_sha256):
             raise _invalid("this is not the admin token of this league")
 
-    def _check_token(self, envelope: Envelope, now: datetime) -> None:
+    def _check_token(self, envelope: Envelope, token: str | None, now: datetime) -> None:
         if not self._tokens_enabled:
             return
-        if envelope.auth_token is None:
+        if token is None:
             raise _missing("the auth_token from your registration")
-        owner = self._season.roster.owner_of(envelope.auth_token, now)
+        owner = self._season.roster.owner_of(token, now)
         if owner is None:
             raise _invalid("unknown or expired; register again for a new one")
         if (owner.role, owner.agent_id) != (envelope.sender.role, envelope.sender.agent_id):

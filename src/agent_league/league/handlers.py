@@ -3,9 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import orjson
+
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.dialect import ManagerWords
+from agent_league.league.journal import Journal
 from agent_league.league.queries import Queries
 from agent_league.league.roster import Application, Rejected
 from agent_league.league.season import Season
@@ -15,15 +18,21 @@ from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import Pairing
 from agent_league.protocol import v2
 from agent_league.protocol.checks import shown
-from agent_league.protocol.envelope import Message, Sender
-from agent_league.protocol.v2.registration import PlayerMeta
+from agent_league.protocol.envelope import Sender
+from agent_league.protocol.v2.registration import PlayerMeta, RegisterRequest
 from agent_league.protocol.v2.results import ReportedResult
 from agent_league.protocol.version import MINIMUM_VERSION, is_supported, parse_version
 from agent_league.transport.dispatch import OK, Handler, Reply
 
+LONGEST_DETAILS = 64 * 1024
+"""Bytes of a game's own details that are kept with a result."""
+
 
 class ManagerHandlers:
-    """One method a tool. `start` sets the league going; `registered` is told after each admission."""
+    """One method a tool; what it changed is committed before it is acknowledged.
+
+    `start` sets the league going; `registered` is told after each admission.
+    """
 
     def __init__(
         self,
@@ -31,6 +40,7 @@ class ManagerHandlers:
         words: ManagerWords,
         clock: Clock,
         log: JsonLogger,
+        journal: Journal,
         start: Callable[[], None],
         registered: Callable[[], None],
     ) -> None:
@@ -38,6 +48,7 @@ class ManagerHandlers:
         self._words = words
         self._clock = clock
         self._log = log
+        self._journal = journal
         self._start = start
         self._registered = registered
         self._queries = Queries(season)
@@ -54,13 +65,14 @@ class ManagerHandlers:
         }
 
     async def register_player(self, message: v2.LeagueRegisterRequest) -> Reply:
-        return self._register(Role.PLAYER, message, message.player_meta)
+        return await self._register(Role.PLAYER, message, message.player_meta)
 
     async def register_referee(self, message: v2.RefereeRegisterRequest) -> Reply:
-        return self._register(Role.REFEREE, message, message.referee_meta)
+        return await self._register(Role.REFEREE, message, message.referee_meta)
 
     async def start_league(self, message: v2.StartLeague) -> Reply:
         self._start()
+        await self._journal.committed()
         return OK
 
     async def report_match_result(self, message: v2.MatchResultReport) -> Reply:
@@ -70,12 +82,13 @@ class ManagerHandlers:
         try:
             is_new = self._season.record(result, referee_id)
         except Refusal as refusal:
-            self._log.error("report_refused", match_id=message.match_id, referee_id=referee_id, why=refusal.message)
+            self._log.warning("report_refused", match_id=message.match_id, referee_id=referee_id, why=refusal.message)
             raise
         if is_new:
             for player_id, failures in message.result.failures_in_a_row.items():
                 if player_id in pairing.players:
                     self._season.note_failures(player_id, failures)
+        await self._journal.committed()
         return OK
 
     async def league_query(self, message: v2.LeagueQuery) -> Reply:
@@ -99,7 +112,7 @@ class ManagerHandlers:
     async def create_schedule(self, params: Mapping[str, Any]) -> Reply:
         return self._queries.schedule()
 
-    def _register(self, role: Role, message: Message, meta: PlayerMeta) -> Reply:
+    async def _register(self, role: Role, message: RegisterRequest, meta: PlayerMeta) -> Reply:
         sender = Sender.parse(message.sender)
         if sender is None or sender.role is not role:
             raise Refusal(
@@ -119,6 +132,7 @@ class ManagerHandlers:
             game_types=tuple(meta.game_types),
             max_concurrent_matches=getattr(meta, "max_concurrent_matches", 1),
             token=message.auth_token,
+            key=message.application_key,
         )
         try:
             admission = self._season.register(application, self._clock.now())
@@ -127,8 +141,10 @@ class ManagerHandlers:
                 "registration_rejected", role=role, display_name=meta.display_name, reason=rejection.reason
             )
             return self._words.rejected(role, rejection, message.conversation_id)
+        answer = self._words.accepted(role, admission, message.conversation_id)
         self._registered()
-        return self._words.accepted(role, admission, message.conversation_id)
+        await self._journal.committed()
+        return answer
 
 
 def check_version(declared: str | None) -> None:
@@ -176,6 +192,12 @@ def read_result(pairing: Pairing, reported: ReportedResult) -> MatchResult:
         players=pairing.players,
         outcome=outcome,
         winner=reported.winner,
-        details=reported.details,
+        details=_kept(reported.details),
         terminations=terminations,
     )
+
+
+def _kept(details: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A game's own details; of what is far too long to be any, the length alone."""
+    size = len(orjson.dumps(details))
+    return details if size <= LONGEST_DETAILS else {"cut_from_bytes": size}

@@ -5,6 +5,7 @@ import asyncio
 from agent_league.config.models import SystemConfig
 from agent_league.errors import CallFailed
 from agent_league.league.dialect import SENDER
+from agent_league.league.passes import Passes
 from agent_league.league.season import Season
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentStateChanged, Event
@@ -17,14 +18,21 @@ QUESTIONS = {Role.PLAYER: "get_player_state", Role.REFEREE: "get_match_state"}
 class Prober:
     """After each suspension asks again, at growing intervals; any answer counts as a sign of life."""
 
-    def __init__(self, season: Season, line: Line, system: SystemConfig) -> None:
+    def __init__(self, season: Season, passes: Passes, line: Line, system: SystemConfig) -> None:
         self._season = season
+        self._passes = passes
         self._line = line
         self._first_wait = system.circuit_breaker.probe_after_sec
         self._limit = system.timeouts.generic_response_timeout_sec
         self._probes: dict[str, asyncio.Task[None]] = {}
         self._suspensions: dict[str, int] = {}
         season.listen(self._on_event)
+
+    def resume(self) -> None:
+        """Goes on with those who were suspended before this manager started."""
+        for member in self._season.roster:
+            if member.state is AgentState.SUSPENDED:
+                self._begin(member.agent_id)
 
     async def close(self) -> None:
         running = [probe for probe in self._probes.values() if not probe.done()]
@@ -35,11 +43,14 @@ class Prober:
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, AgentStateChanged) and event.state is AgentState.SUSPENDED:
-            count = self._suspensions[event.agent_id] = self._suspensions.get(event.agent_id, 0) + 1
-            wait = self._first_wait * 2 ** min(count - 1, 6)
-            if earlier := self._probes.get(event.agent_id):
-                earlier.cancel()  # it came back by itself, and is gone again
-            self._probes[event.agent_id] = asyncio.create_task(self._probe(event.agent_id, wait))
+            self._begin(event.agent_id)
+
+    def _begin(self, agent_id: str) -> None:
+        count = self._suspensions[agent_id] = self._suspensions.get(agent_id, 0) + 1
+        wait = self._first_wait * 2 ** min(count - 1, 6)
+        if earlier := self._probes.get(agent_id):
+            earlier.cancel()  # it came back by itself, and is gone again
+        self._probes[agent_id] = asyncio.create_task(self._probe(agent_id, wait))
 
     async def _probe(self, agent_id: str, wait: float) -> None:
         while True:
@@ -49,9 +60,9 @@ class Prober:
                 return
             frame = encode_request(QUESTIONS[member.role], {"sender": SENDER}, 0)
             try:
-                await self._line.send(member.agent.endpoint, frame, self._limit)
+                await self._line.send(member.agent.endpoint, frame, self._limit, self._passes.for_call(agent_id))
             except CallFailed as error:
                 if error.code.retryable:
                     continue
-            self._season.restore(agent_id)
+            self._season.revive(agent_id)
             return

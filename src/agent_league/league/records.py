@@ -7,7 +7,7 @@ from agent_league.clock import Clock, format_utc
 from agent_league.league.queries import Queries
 from agent_league.league.season import Season
 from agent_league.log import JsonLogger
-from agent_league.model.events import Event, MatchFinished, brief
+from agent_league.model.events import Event, LeagueCompleted, MatchFinished, brief
 from agent_league.storage.files import Projection
 from agent_league.storage.repositories import RoundsRepository, StandingsRepository
 
@@ -22,8 +22,16 @@ class Records:
         self._queries = Queries(season)
         self._standings = StandingsRepository(season.league_id, home)
         self._rounds = RoundsRepository(season.league_id, home)
-        self._projection = Projection(self._save, log)
+        self._projection = Projection(self.save, log)
         season.listen(self._on_event)
+
+    def refresh(self) -> None:
+        """Brings the files in line with a season that was taken up."""
+        self._projection.changed()
+
+    def drop(self) -> None:
+        """Leaves the files as they are."""
+        self._projection.drop()
 
     def close(self) -> None:
         self._projection.flush()
@@ -35,8 +43,11 @@ class Records:
             details = {"match_id": result.match_id, "outcome": result.outcome, "winner": result.winner}
         self._log.info(type(event).__name__, **details)
         self._projection.changed()
+        if isinstance(event, LeagueCompleted):
+            self._projection.flush()  # once the end is told, nobody may be left to write it
 
-    def _save(self) -> None:
+    def save(self) -> None:
+        """Writes both files as the season stands now."""
         now = format_utc(self._clock.now())
         rows = [row.as_dict() for row in self._season.standings()]
         self._standings.save(rows, self._season.rounds_completed, now)

@@ -16,6 +16,7 @@ from agent_league.config.models import Security
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.tokens import new_token, same_hash, token_hash
 from agent_league.model.agents import AgentState, Player, Referee, Role
+from agent_league.model.names import likeness
 from agent_league.transport.breaker import Breaker
 
 ID_FORMS = {
@@ -24,6 +25,8 @@ ID_FORMS = {
 }
 ID_PREFIXES = {Role.PLAYER: "P", Role.REFEREE: "REF"}
 MAX_ENDPOINT = 2000
+MAX_REFEREES = 100
+"""Or as many as there may be players: more never have a match at the same time."""
 
 
 class Reason(StrEnum):
@@ -57,6 +60,8 @@ class Application:
     game_types: tuple[str, ...]
     max_concurrent_matches: int = 1
     token: str | None = None
+    key: str | None = None
+    """A secret of the applicant's own, by which it is known again where our answer was lost."""
 
 
 @dataclass(slots=True)
@@ -69,6 +74,7 @@ class Member:
     token_expires: datetime
     breaker: Breaker
     state: AgentState = AgentState.REGISTERED
+    key_sha256: str | None = None
 
     @property
     def agent_id(self) -> str:
@@ -112,6 +118,10 @@ class Roster:
     def __iter__(self) -> Iterator[Member]:
         return iter(self._members.values())
 
+    def restore(self, member: Member) -> None:
+        """A member that was admitted before this manager started."""
+        self._members[member.agent_id] = self._by_token[member.token_sha256] = member
+
     def get(self, agent_id: str) -> Member | None:
         return self._members.get(agent_id)
 
@@ -148,12 +158,15 @@ class Roster:
             return self._readmit(known, application, now)
         if not is_open:
             raise Rejected(Reason.CLOSED, "the league has started")
-        if application.role is Role.PLAYER and len(self.of(Role.PLAYER)) >= self._rules.max_players:
-            raise Rejected(Reason.FULL, f"at most {self._rules.max_players} players may take part")
+        if len(self.of(application.role)) >= self._most(application.role):
+            raise Rejected(Reason.FULL, f"at most {self._most(application.role)} {application.role}s may take part")
         return self._admit(application, now)
 
+    def _most(self, role: Role) -> int:
+        return self._rules.max_players if role is Role.PLAYER else max(self._rules.max_players, MAX_REFEREES)
+
     def _recognise(self, application: Application, now: datetime) -> Member | None:
-        """The member that comes back: by its token or, where that is allowed, by its name and address."""
+        """The member that comes back: by its token, by its name and key or, where that is allowed, name and address."""
         if application.token is not None:
             member = self.owner_of(application.token, now)
             claimed = self._members.get(application.wanted_id)
@@ -166,13 +179,21 @@ class Roster:
                     expected_format="tok-{agent_id}-{hash}",
                 )
         namesake = self._named(application)
-        if namesake and self._rules.tokenless_return and namesake.agent.endpoint == application.endpoint:
-            return namesake
-        return None
+        if namesake is None:
+            return None
+        if namesake.key_sha256 is not None:
+            if application.key is not None and same_hash(namesake.key_sha256, token_hash(application.key)):
+                return namesake
+            if self._rules.security.allow_tokenless_return is not True:
+                return None  # who has a key needs no other way back, and by default leaves none to others
+        same_place = namesake.agent.endpoint == application.endpoint
+        return namesake if same_place and self._rules.tokenless_return else None
 
     def _named(self, application: Application) -> Member | None:
+        """Who has this name already, or one that people would take for it."""
+        name = likeness(application.display_name)
         same = (member for member in self if member.role is application.role)
-        return next((member for member in same if member.agent.display_name == application.display_name), None)
+        return next((member for member in same if likeness(member.agent.display_name) == name), None)
 
     def _admit(self, application: Application, now: datetime) -> Admission:
         agent_id = self._new_id(application)
@@ -183,6 +204,7 @@ class Roster:
             token_sha256=token_sha256,
             token_expires=expires,
             breaker=Breaker(self._rules.failure_threshold),
+            key_sha256=_key_hash(application),
         )
         self._members[agent_id] = self._by_token[token_sha256] = member
         return Admission(member, token, returned=False)
@@ -192,6 +214,7 @@ class Roster:
         del self._by_token[member.token_sha256]
         member.agent = _agent(member.agent_id, application)
         member.token_sha256, member.token_expires = token_sha256, expires
+        member.key_sha256 = _key_hash(application) or member.key_sha256
         member.breaker.record(ok=True)
         self._by_token[token_sha256] = member
         return Admission(member, token, returned=True)
@@ -209,6 +232,10 @@ class Roster:
         while (agent_id := f"{ID_PREFIXES[application.role]}{number:02}") in self._members:
             number += 1
         return agent_id
+
+
+def _key_hash(application: Application) -> str | None:
+    return token_hash(application.key) if application.key else None
 
 
 def _agent(agent_id: str, application: Application) -> Player | Referee:
@@ -235,7 +262,7 @@ def endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | None:
         return expected
     if len(endpoint) > MAX_ENDPOINT or " " in endpoint or not endpoint.isprintable():
         return f"{expected}, at most {MAX_ENDPOINT} characters, without blanks or control characters"
-    if parts.username or parts.password or parts.fragment:
+    if "@" in parts.netloc or parts.fragment:
         return f"{expected}, without user name, password or fragment"
     if "*" not in allowed_hosts and host not in allowed_hosts:
         return f"the host {host!r} is not in network.allowed_hosts of system.json"

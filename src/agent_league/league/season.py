@@ -1,16 +1,20 @@
 """The season: the state of a league, and the only code that changes it.
 
-Every change is told to the listeners as an event. Nothing here waits, calls anybody or reads a clock of its own.
+Every change is told to the listeners as an event, and what must not be lost goes to `keep` as a row. Nothing here
+waits, calls anybody or reads a clock of its own.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.roster import Admission, Application, Member, Roster, RosterRules
+from agent_league.league.rows import agent_row, match_row, member_of, result_of, schedule_of
 from agent_league.league.scheduler import make_schedule
 from agent_league.league.standings import Table
 from agent_league.model.agents import AgentState, Role, advance
@@ -19,6 +23,7 @@ from agent_league.model.events import (
     AgentStateChanged,
     Event,
     LeagueCompleted,
+    LeagueResumed,
     LeagueStarted,
     MatchFinished,
     RoundCompleted,
@@ -26,8 +31,12 @@ from agent_league.model.events import (
 )
 from agent_league.model.results import MatchResult, Scoring, StandingsRow
 from agent_league.model.schedule import Pairing, Round, Schedule
+from agent_league.storage.base import Row, Saved, SeasonRow
 
 Listener = Callable[[Event], None]
+Keep = Callable[[Row], None]
+MOST_FAILURES = 1_000_000
+"""A referee may claim any number; a database takes not every one."""
 
 
 class Phase(StrEnum):
@@ -41,7 +50,10 @@ class Phase(StrEnum):
 class Season:
     """One league from its first registration to its last result."""
 
-    def __init__(self, league: LeagueConfig, system: SystemConfig) -> None:
+    def __init__(self, league: LeagueConfig, system: SystemConfig, row: SeasonRow, keep: Keep) -> None:
+        self._row = row
+        self._keep = keep
+        self._failure_threshold = system.circuit_breaker.failure_threshold
         self.league = league
         self.league_id = league.league_id
         self.scoring = Scoring(
@@ -56,19 +68,38 @@ class Season:
                 max_players=league.participants.max_players,
                 security=system.security,
                 allowed_hosts=system.network.allowed_hosts,
-                failure_threshold=system.circuit_breaker.failure_threshold,
+                failure_threshold=self._failure_threshold,
             )
         )
-        self.phase = Phase.REGISTRATION
+        self.phase = Phase(row.phase)
         self.schedule = Schedule(())
         self.current_round = 0
-        self.rounds_completed = 0
+        self.rounds_completed = row.rounds_completed
         self.assigned: dict[str, str] = {}
         """Match id -> the referee it was given to."""
         self.results: dict[str, MatchResult] = {}
         self._pairings: dict[str, Pairing] = {}
         self._table = self._new_table()
         self._listeners: list[Listener] = []
+
+    def restore(self, saved: Saved) -> None:
+        """Takes up what an earlier manager of this season left."""
+        for agent in saved.agents:
+            self.roster.restore(member_of(agent, self._failure_threshold))
+        self._table = self._new_table()
+        self._set_schedule(schedule_of(saved.matches))
+        self.current_round = self.rounds_completed
+        for match in saved.matches:
+            if match.referee_id:
+                self.assigned[match.match_id] = match.referee_id
+            if result := result_of(match):
+                self.results[match.match_id] = result
+                self._table.record(result)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the end of the league was told to all who listen."""
+        return self._row.announced
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
@@ -84,6 +115,7 @@ class Season:
             self._table.rename(member.agent_id, member.agent.display_name)
         if member.state is AgentState.SUSPENDED:
             self._change(member, AgentState.ACTIVE, "came back")
+        self._keep(agent_row(member))
         self._tell(
             AgentRegistered(
                 role=member.role,
@@ -110,11 +142,10 @@ class Season:
         """Closes registration and makes the schedule."""
         if problem := self.obstacle():
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {problem}")
-        self.schedule = self.preview()
-        self._pairings = {pairing.match_id: pairing for pairing in self.schedule.pairings}
-        self.phase = Phase.RUNNING
-        for member in self.roster:
-            member.state = advance(member.state, AgentState.ACTIVE)
+        self._set_schedule(self.preview())
+        for pairing in self.schedule.pairings:
+            self._keep(match_row(pairing, None, None))
+        self._enter(Phase.RUNNING, AgentState.ACTIVE)
         self._tell(
             LeagueStarted(
                 league_id=self.league_id,
@@ -129,12 +160,29 @@ class Season:
         """The schedule of those who are registered now."""
         return make_schedule(list(self.roster.players()), self.league.scheduling.matches_per_round)
 
+    def resume(self) -> None:
+        """Tells whoever watches how far an earlier manager came, be it to the end."""
+        self._tell(
+            LeagueResumed(
+                league_id=self.league_id,
+                players=len(self.roster.players()),
+                referees=len(self.roster.referees()),
+                rounds=len(self.schedule.rounds),
+                matches=len(self._pairings),
+                names={player_id: player.display_name for player_id, player in self.roster.players().items()},
+                results=tuple(self.results.values()),
+            )
+        )
+        if self.phase is Phase.COMPLETED:
+            self._tell_end()
+
     def begin_round(self, round_: Round) -> None:
         self.current_round = round_.round_id
         self._tell(RoundStarted(round_))
 
     def assign(self, match_id: str, referee_id: str) -> None:
         self.assigned[match_id] = referee_id
+        self._keep(match_row(self._pairings[match_id], referee_id, None))
 
     def matches_in_hand(self) -> Counter[str]:
         """How many matches each referee has been given and not yet reported."""
@@ -174,17 +222,20 @@ class Season:
             )
         self.results[result.match_id] = result
         self._table.record(result)
+        self._keep(match_row(self._pairings[result.match_id], referee_id, result))
         self._tell(MatchFinished(result))
         return True
 
     def complete_round(self, round_id: int) -> None:
         self.rounds_completed = round_id
+        self._keep_season(rounds_completed=round_id)
         self._tell(RoundCompleted(round_id, self.standings()))
 
     def complete(self) -> None:
-        self.phase = Phase.COMPLETED
-        for member in self.roster:
-            member.state = advance(member.state, AgentState.SHUTDOWN)
+        self._enter(Phase.COMPLETED, AgentState.SHUTDOWN)
+        self._tell_end()
+
+    def _tell_end(self) -> None:
         self._tell(
             LeagueCompleted(
                 league_id=self.league_id,
@@ -193,6 +244,10 @@ class Season:
                 standings=self.standings(),
             )
         )
+
+    def close(self) -> None:
+        """The end has been told to all who listen."""
+        self._keep_season(announced=True)
 
     def note_call(self, agent_id: str, *, ok: bool) -> None:
         """Counts what becomes of a call to an agent: enough failures in a row suspend it."""
@@ -209,10 +264,18 @@ class Season:
     def note_failures(self, agent_id: str, failures_in_a_row: int) -> None:
         """Takes over a referee's count."""
         if member := self.roster.get(agent_id):
-            member.breaker.take_over(max(failures_in_a_row, 0))
+            before = member.breaker.failures
+            member.breaker.take_over(min(max(failures_in_a_row, 0), MOST_FAILURES))
             self._judge(member)
+            if member.breaker.failures != before:
+                self._keep(agent_row(member))
 
-    def restore(self, agent_id: str) -> None:
+    def suspend(self, agent_id: str, why: str) -> None:
+        """An agent is left alone until it shows a sign of life."""
+        if (member := self.roster.get(agent_id)) and member.state is AgentState.ACTIVE:
+            self._change(member, AgentState.SUSPENDED, why)
+
+    def revive(self, agent_id: str) -> None:
         """A suspended agent answers again."""
         if (member := self.roster.get(agent_id)) and member.state is AgentState.SUSPENDED:
             member.breaker.half_close()
@@ -234,7 +297,23 @@ class Season:
 
     def _change(self, member: Member, state: AgentState, why: str) -> None:
         member.state = advance(member.state, state)
+        self._keep(agent_row(member))
         self._tell(AgentStateChanged(member.agent_id, state, why))
+
+    def _enter(self, phase: Phase, state: AgentState) -> None:
+        self.phase = phase
+        self._keep_season(phase=str(phase))
+        for member in self.roster:
+            member.state = advance(member.state, state)
+            self._keep(agent_row(member))
+
+    def _keep_season(self, **changes: Any) -> None:
+        self._row = replace(self._row, **changes)
+        self._keep(self._row)
+
+    def _set_schedule(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self._pairings = {pairing.match_id: pairing for pairing in schedule.pairings}
 
     def _new_table(self) -> Table:
         names = {member.agent_id: member.agent.display_name for member in self.roster.of(Role.PLAYER)}

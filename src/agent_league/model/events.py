@@ -1,5 +1,6 @@
 """What happens in a league, as facts for whoever watches: the terminal, the log, the files."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -40,6 +41,20 @@ class LeagueStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class LeagueResumed:
+    """A manager goes on where an earlier one stopped."""
+
+    league_id: str
+    players: int
+    referees: int
+    rounds: int
+    matches: int
+    names: Mapping[str, str]
+    """The players' names by id."""
+    results: tuple[MatchResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RoundStarted:
     """A round was announced."""
 
@@ -75,6 +90,7 @@ Event = (
     AgentRegistered
     | AgentStateChanged
     | LeagueStarted
+    | LeagueResumed
     | RoundStarted
     | MatchFinished
     | RoundCompleted

@@ -1,35 +1,39 @@
 """The Player, put together: an agent that registers, joins, decides and remembers."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
-from agent_league.clock import Clock, SystemClock, format_utc
+from agent_league.clock import Clock, SystemClock
 from agent_league.config import SystemConfig
-from agent_league.errors import ErrorCode, LeagueFailed, Refusal
+from agent_league.errors import ErrorCode, Refusal
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role, advance
+from agent_league.model.names import is_safe_name
 from agent_league.players.actuators import Actuators
 from agent_league.players.decision import Decision
 from agent_league.players.history import History
 from agent_league.players.observation import GameRecord, Strategy
+from agent_league.players.scrutiny import Scrutiny
 from agent_league.players.sensors import Sensors
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import Caller, Method
-from agent_league.protocol.version import CURRENT_VERSION
-from agent_league.storage.paths import DataPaths, is_safe_name
+from agent_league.storage.credentials import CredentialsFile
+from agent_league.storage.paths import DataPaths
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.dispatch import OK, Dispatcher, Handler, Reply
 from agent_league.transport.peer import Line
-from agent_league.transport.session import Remark, Session
+from agent_league.transport.session import Applicant, Remark, Session
 from agent_league.version import __version__
 
-REGISTRATION_GRACE_SECONDS = 2
-KEPT_INVITATIONS = 1000
+TOLD_GAMES = 200
+"""The latest games in an answer to `get_player_state`, which must not grow without end."""
+BEFORE = {AgentState.REGISTERED: AgentState.INIT, AgentState.ACTIVE: AgentState.REGISTERED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,37 +67,57 @@ class Player:
         clock: Clock | None = None,
         watch: Callable[[str, GameRecord | None], None] | None = None,
         remark: Remark | None = None,
+        *,
+        rng: Random | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._watch = watch or (lambda _id, _game: None)
-        self.agent_id = settings.wanted_id
+        self._remark = remark or (lambda _: None)
         self.state = AgentState.INIT
         self.log = JsonLogger(
             settings.wanted_id if is_safe_name(settings.wanted_id) else "player",
             log_root=DataPaths(settings.home).logs,
             level=settings.system.logging.level,
         )
-        self._session = Session(settings.manager, Line(carrier), self.log, remark)
+        self._session = Session(
+            settings.manager,
+            _applicant(settings),
+            Line(carrier),
+            self._clock,
+            self.log,
+            CredentialsFile(settings.home, self.role, settings.display_name, settings.endpoint, settings.manager),
+            verify=settings.system.security.verify_callers,
+            remark=remark,
+            rng=rng,
+        )
         self._sensors = Sensors(settings.seed, settings.display_name)
         self._decision = Decision(strategy, self.log)
         self._actuators = Actuators(self._clock, lambda: (self.agent_id, self._session.token))
         self._history: History | None = None
-        self._invitations: dict[str, v2.GameInvitation] = {}
+        self._scrutiny = Scrutiny()
         self._done = asyncio.Event()
         self.dispatcher = Dispatcher(self, self._tools(), self._clock, self.log)
 
     @property
-    def sender(self) -> str:
-        return f"{self.role}:{self.agent_id}"
+    def agent_id(self) -> str:
+        return self._session.agent_id
 
     @property
-    def games(self) -> list[GameRecord]:
+    def sender(self) -> str:
+        return self._session.sender
+
+    @property
+    def games(self) -> Sequence[GameRecord]:
         return self._history.games if self._history else []
 
-    def authorize(self, method: Method, envelope: Envelope | None, params: Mapping[str, Any]) -> None:
+    async def authorize(
+        self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
+    ) -> None:
         if envelope is None:
             return
+        if self._settings.system.security.verify_callers:
+            await self._session.ready()
         expected = Role.LEAGUE_MANAGER if method.caller is Caller.MANAGER else Role.REFEREE
         if envelope.sender.role is not expected:
             raise Refusal(
@@ -103,12 +127,12 @@ class Player:
                 expected=str(expected),
                 received=shown(str(envelope.sender)),
             )
-        if self._session.league_id and envelope.league_id not in (None, self._session.league_id):
-            raise Refusal(
-                ErrorCode.LEAGUE_NOT_FOUND,
-                f"{self.agent_id} belongs to league {self._session.league_id!r}",
-                league_id=shown(envelope.league_id),
-            )
+        self._session.check_league(envelope.league_id)
+        if method.caller is Caller.MANAGER:
+            await self._session.check_manager(bearer)
+        else:
+            token = envelope.auth_token or bearer
+            await self._session.check_match(token, str(params.get("match_id")), envelope.sender.agent_id)
 
     def health(self) -> dict[str, Any]:
         return {
@@ -122,9 +146,10 @@ class Player:
     async def run(self) -> None:
         """Registers, then plays whatever it is invited to until it is stopped."""
         try:
-            await self._register()
+            await self._session.register()
+            self._enter(AgentState.REGISTERED)
             self._watch(self.agent_id, None)
-            await self._done.wait()
+            await self._session.until(self._done, self._settings.system.heartbeat.quiet_sec, self._end)
             if not self._settings.exit_when_done:
                 await asyncio.Event().wait()
         finally:
@@ -134,32 +159,6 @@ class Player:
                 if self._history:
                     self._history.close()
                 self.log.close()
-
-    async def _register(self) -> None:
-        limit = self._settings.system.timeouts.register_player_timeout_sec
-        player_id = await self._session.register("register_player", "player_id", self._application, limit)
-        if not is_safe_name(player_id):
-            raise LeagueFailed(f"{self._settings.manager} gave the id {player_id[:80]!r}, which can't name a file")
-        self.agent_id = player_id
-        self.state = advance(self.state, AgentState.REGISTERED)
-
-    def _application(self) -> Message:
-        settings = self._settings
-        optional = {"auth_token": self._session.token, "league_id": settings.league_id}
-        fields: dict[str, Any] = {name: value for name, value in optional.items() if value}
-        return v2.LeagueRegisterRequest.write(
-            sender=self.sender,
-            timestamp=format_utc(self._clock.now()),
-            conversation_id=f"conv-player-{self.agent_id.lower()}-reg-001",
-            player_meta={
-                "display_name": settings.display_name,
-                "version": settings.version,
-                "game_types": list(settings.game_types),
-                "contact_endpoint": settings.endpoint,
-                "protocol_version": CURRENT_VERSION,
-            },
-            **fields,
-        )
 
     def _tools(self) -> dict[str, Handler]:
         notices = ("notify_round", "update_standings", "notify_round_completed")
@@ -174,41 +173,28 @@ class Player:
             **dict.fromkeys(notices, self._told),
         }
 
-    async def _memory(self) -> History:
-        """The memory, which has a place once we are registered."""
-        if not self._session.registered.is_set():
-            await self._wait_for_registration()
-        if self._history is None:
+    def _memory(self) -> History:
+        """The memory, which has a place once we have an id."""
+        if self._history is None or self._history.player_id != self.agent_id:
             self.log.rename(self.agent_id)
             self._history = History(self.agent_id, self._settings.display_name, self._settings.home, self.log)
         return self._history
 
-    async def _wait_for_registration(self) -> None:
-        """The first call may overtake the manager's answer; but nobody is kept waiting for long."""
-        try:
-            async with asyncio.timeout(REGISTRATION_GRACE_SECONDS):
-                await self._session.registered.wait()
-        except TimeoutError:
-            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this player is not registered yet") from None
-
     async def _invited(self, message: v2.GameInvitation) -> Reply:
-        memory = await self._memory()
+        memory = self._memory()
         accept = (message.game_type or "even_odd") in self._settings.game_types
         if accept:
             self._enter_play()
-            known = self._invitations.pop(message.match_id, None)
-            if known is None or known.auth_token != message.auth_token:
-                memory.expect(message.league_id or self._session.league_id, message.match_id)
-            self._invitations[message.match_id] = message
-            if len(self._invitations) > KEPT_INVITATIONS:
-                del self._invitations[next(iter(self._invitations))]
+            if self._scrutiny.invited(message):
+                memory.expect(self._session.season, message.league_id or self._session.league_id, message.match_id)
         self.log.info("invited", match_id=message.match_id, opponent_id=message.opponent_id, accept=accept)
         return self._actuators.join(message, accept=accept)
 
     async def _asked_for_parity(self, message: v2.ChooseParityCall) -> Reply:
-        games = (await self._memory()).games
+        games = self._memory().games
         self._enter_play()
         move = await self._decision.decide(self._sensors.see_parity_call(message, self.agent_id, games))
+        self._scrutiny.answered(message.match_id, 0, move)
         return self._actuators.choose_parity(message, move)
 
     async def _asked_for_move(self, message: v2.GameMoveCall) -> Reply:
@@ -218,16 +204,21 @@ class Player:
                 "'move_request.valid_options' must not be empty",
                 field="move_request.valid_options",
             )
-        games = (await self._memory()).games
+        games = self._memory().games
         self._enter_play()
         move = await self._decision.decide(self._sensors.see_move_call(message, self.agent_id, games))
+        self._scrutiny.answered(message.match_id, message.move_request.step, move)
         return self._actuators.make_move(message, move)
 
     async def _told_result(self, message: v2.GameOver) -> Reply:
-        memory = await self._memory()
-        invitation = self._invitations.get(message.match_id)
-        opponent = invitation.opponent_id if invitation else None
-        game = self._sensors.see_result(message, self.agent_id, self._session.league_id, opponent)
+        memory = self._memory()
+        opponent = self._scrutiny.opponent(message.match_id)
+        session = self._session
+        game = self._sensors.see_result(message, self.agent_id, session.league_id, session.season, opponent)
+        if problem := self._scrutiny.problem(message, self.agent_id):
+            self.log.warning("result_doubtful", match_id=message.match_id, problem=problem)
+            self._remark(f"{message.match_id}: something is wrong with what the referee says: {problem}")
+            game = replace(game, details={**game.details, "problem": problem})
         self._decision.forget(message.match_id)
         if memory.remember(game):
             self.log.info("match_over", match_id=game.match_id, outcome=game.outcome, opponent_id=game.opponent_id)
@@ -246,21 +237,42 @@ class Player:
         return OK
 
     async def _told_end(self, message: v2.LeagueCompleted) -> Reply:
-        self.state = advance(self.state, AgentState.SHUTDOWN)
         self.log.info("league_completed", champion=message.champion.player_id)
-        self._done.set()
+        self._end()
         return OK
 
+    def _end(self) -> None:
+        self.state = advance(self.state, AgentState.SHUTDOWN)
+        self._done.set()
+
     async def _get_state(self, params: Mapping[str, Any]) -> Reply:
-        history = await self._memory() if self._session.registered.is_set() else None
+        history = self._memory() if self._session.registered.is_set() else None
         return {
             "player_id": self.agent_id,
             "display_name": self._settings.display_name,
             "state": str(self.state),
             "league_id": self._session.league_id,
-            **(history.content() if history else {"stats": {}, "matches": [], "opponents": {}}),
+            **(history.content(TOLD_GAMES) if history else {"stats": {}, "matches": [], "opponents": {}}),
         }
 
     def _enter_play(self) -> None:
-        if self.state is AgentState.REGISTERED:
-            self.state = advance(self.state, AgentState.ACTIVE)
+        self._enter(AgentState.REGISTERED)
+        self._enter(AgentState.ACTIVE)
+
+    def _enter(self, state: AgentState) -> None:
+        """The next step of our life, where it is the next one: after a return we may be further already."""
+        if self.state is BEFORE[state]:
+            self.state = advance(self.state, state)
+
+
+def _applicant(settings: PlayerSettings) -> Applicant:
+    return Applicant(
+        role=Role.PLAYER,
+        wanted_id=settings.wanted_id,
+        display_name=settings.display_name,
+        version=settings.version,
+        game_types=settings.game_types,
+        endpoint=settings.endpoint,
+        limit=settings.system.timeouts.register_player_timeout_sec,
+        league_id=settings.league_id,
+    )

@@ -62,14 +62,14 @@ class Decision:
         except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the player
             trace = traceback.format_exc()
             self._log.error("strategy_failed", match_id=observation.match_id, error=repr(error), traceback=trace)
-            self._complain(f"The strategy failed in {observation.match_id}; a random move was played.\n{trace}")
+            self._complain(f"The strategy failed in {observation.match_id!r:.80}; a random move was played.\n{trace}")
             legal = []
         else:
             if not legal:
                 self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=repr(move)[:80])
                 allowed = ", ".join(map(repr, observation.legal_moves[:20]))
                 self._complain(
-                    f"The strategy chose {move!r:.80} in {observation.match_id}, where {allowed} are legal; "
+                    f"The strategy chose {move!r:.80} in {observation.match_id!r:.80}, where {allowed} are legal; "
                     "a random move was played."
                 )
         # The referee's own spelling of the move: the strategy's may be equal and yet be written otherwise (True for 1).

@@ -1,4 +1,8 @@
-"""A player's memory: its games, its statistics and its opponent models, kept in `history.json`."""
+"""A player's memory: its games, its statistics and its opponent models, kept in `history.json`.
+
+The file is written now and then; what came since stands in a journal beside it, a line a game, so that a kill costs
+nothing.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,41 +12,63 @@ from typing import Any
 from agent_league.log import JsonLogger
 from agent_league.players.observation import GameRecord
 from agent_league.players.opponents import OpponentModel
-from agent_league.storage.files import Projection
+from agent_league.storage.files import LineFile, Projection
+from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import PlayerHistoryRepository
 
 KEPT_GAMES = 10_000
+FORGOTTEN_AT_ONCE = 1_000
 SAVE_INTERVAL_SECONDS = 2.0
 TEXTS = ("match_id", "game_type", "opponent_id", "outcome")
 MOVES = ("my_moves", "opponent_moves")
+Key = tuple[str | None, str | None, str]
+"""Season, league and match."""
 
 
 class History:
-    """What a player remembers; a match is remembered once, however often its result is told."""
+    """What a player remembers; a match is remembered once, however often its result is told.
+
+    One that is played again, because its referee was lost before it had reported, is remembered as it ended last.
+    """
 
     def __init__(self, player_id: str, display_name: str, home: Path, log: JsonLogger) -> None:
+        self.player_id = player_id
         self._display_name = display_name
+        self._log = log
         self._repository = PlayerHistoryRepository(player_id, home)
+        self._journal = LineFile(DataPaths(home).history_journal(player_id))
         self._projection = Projection(self._save, log, SAVE_INTERVAL_SECONDS)
         self.games: list[GameRecord] = []
         self.opponents: dict[str, OpponentModel] = {}
-        self._known: set[tuple[str | None, str]] = set()
+        self._known: dict[Key, GameRecord] = {}
+        self._expected: set[Key] = set()
+        self._total = 0
         saved = self._repository.load()
         if saved.get("display_name", display_name) != display_name:
             self._repository.put_aside()  # ids are given anew in each league; memories are not
+            self._journal.clear()
             saved = {}
-        for game in _saved_games(saved):
-            self._take(game)
+        self._recall(saved)
 
-    def expect(self, league_id: str | None, match_id: str) -> None:
-        """A match is about to be played: what an earlier league under the same ids brought is not its result."""
-        self._known.discard((league_id, match_id))
+    def expect(self, season: str | None, league_id: str | None, match_id: str) -> None:
+        """A match is about to be played: an earlier result under the same ids is not its result."""
+        key = (season, league_id, match_id)
+        if season is None:  # nothing tells a match that is played again from one of another league
+            self._known.pop(key, None)
+        elif key in self._known:
+            self._expected.add(key)
 
     def remember(self, game: GameRecord) -> bool:
         """Adds a game; False where it is known already."""
-        if (game.league_id, game.match_id) in self._known:
+        key = _key(game)
+        if key in self._known and (key not in self._expected or self._known[key] == game):
             return False
+        self._expected.discard(key)
         self._take(game)
+        try:
+            self._journal.append({"number": self._total, "game": game})
+        except OSError as error:
+            self._log.error("write_failed", error=str(error))
         self._projection.changed()
         return True
 
@@ -56,25 +82,63 @@ class History:
             "technical_losses": outcomes["TECHNICAL_LOSS"],
         }
 
-    def content(self) -> dict[str, Any]:
-        """What `history.json` holds; the games and models are dataclasses, which the encoder knows."""
+    def content(self, latest: int | None = None) -> dict[str, Any]:
+        """What `history.json` holds, all games or the latest; they are dataclasses, which the encoder knows."""
         return {
             "display_name": self._display_name,
+            "total": self._total,
             "stats": self.statistics(),
-            "matches": self.games[-KEPT_GAMES:],
+            "matches": self.games if latest is None else self.games[-latest:],
             "opponents": self.opponents,
         }
 
     def close(self) -> None:
         self._projection.flush()
+        self._journal.close()
+
+    def _recall(self, saved: Mapping[str, Any]) -> None:
+        """What the file holds, and those games of the journal that came after it was written."""
+        games = _saved_games(saved)
+        total = saved.get("total")
+        self._total = total - len(games) if isinstance(total, int) and total >= len(games) else 0
+        for game in games:
+            self._take(game)
+        for line in self._journal.read():
+            number, game_ = line.get("number"), _read(line.get("game"))
+            if isinstance(number, int) and number > self._total and game_:
+                self._take(game_)
 
     def _take(self, game: GameRecord) -> None:
-        self._known.add((game.league_id, game.match_id))
+        self._total += 1
+        key = _key(game)
+        earlier = self._known.get(key) if game.season else None
+        self._known[key] = game
+        if earlier:
+            self._replace(earlier, game)
+            return
         self.games.append(game)
+        self._learn(game)
+        if len(self.games) >= KEPT_GAMES + FORGOTTEN_AT_ONCE:
+            for old in self.games[:FORGOTTEN_AT_ONCE]:
+                self._known.pop(_key(old), None)
+            del self.games[:FORGOTTEN_AT_ONCE]
+
+    def _replace(self, earlier: GameRecord, game: GameRecord) -> None:
+        self.games[self.games.index(earlier)] = game
+        self.opponents.clear()
+        for one in self.games:
+            self._learn(one)
+
+    def _learn(self, game: GameRecord) -> None:
         self.opponents.setdefault(game.opponent_id, OpponentModel()).learn(game)
 
     def _save(self) -> None:
         self._repository.save(self.content())
+        self._journal.clear()
+
+
+def _key(game: GameRecord) -> Key:
+    return (game.season, game.league_id, game.match_id)
 
 
 def _saved_games(content: Mapping[str, Any]) -> list[GameRecord]:
@@ -91,6 +155,6 @@ def _read(entry: Any) -> GameRecord | None:
     moves = {name: known.get(name, ()) for name in MOVES}
     if not all(isinstance(played, list | tuple) for played in moves.values()):
         return None
-    if not isinstance(known.get("league_id"), str | None):
+    if not all(isinstance(known.get(name), str | None) for name in ("league_id", "season")):
         return None
     return GameRecord(**{**known, **{name: tuple(played) for name, played in moves.items()}})

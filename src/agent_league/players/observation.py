@@ -22,6 +22,8 @@ class GameRecord:
     opponent_moves: tuple[Move, ...] = ()
     league_id: str | None = None
     round_id: int | None = None
+    season: str | None = None
+    """What tells this league from an earlier or later one under the same id, where the manager says it."""
     details: Mapping[str, Any] = field(default_factory=dict)
 
 

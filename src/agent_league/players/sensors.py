@@ -9,6 +9,8 @@ from agent_league.players.observation import GameRecord, Observation
 from agent_league.protocol import v2
 
 PARITIES = ("even", "odd")
+LONGEST_DETAILS = 4096
+"""Characters that a result may say beside what we know it by; a history is kept for long."""
 
 
 class Sensors:
@@ -34,7 +36,12 @@ class Sensors:
         )
 
     def see_result(
-        self, message: v2.GameOver, player_id: str, league_id: str | None, opponent_id: str | None
+        self,
+        message: v2.GameOver,
+        player_id: str,
+        league_id: str | None,
+        season: str | None,
+        opponent_id: str | None,
     ) -> GameRecord:
         """A finished match from this player's side."""
         result = message.game_result
@@ -47,6 +54,8 @@ class Sensors:
         elif result.status == "WIN":
             outcome = "LOSS"
         extra = result.model_extra or {}
+        if len(repr(extra)) > LONGEST_DETAILS:
+            extra = {}
         return GameRecord(
             match_id=message.match_id,
             game_type=message.game_type or "even_odd",
@@ -56,6 +65,7 @@ class Sensors:
             opponent_moves=_moves(choices.get(opponent_id)),
             league_id=message.league_id or league_id,
             round_id=message.round_id,
+            season=season,
             details={**extra, "reason": result.reason},
         )
 

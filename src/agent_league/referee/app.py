@@ -1,40 +1,40 @@
 """The Referee, put together: an agent that registers, takes matches, and reports them."""
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from agent_league.clock import Clock, SystemClock, format_utc
+from agent_league.clock import Clock, SystemClock
 from agent_league.config import GamesRegistry, SystemConfig
-from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
+from agent_league.errors import CallFailed, ErrorCode, Refusal
 from agent_league.games.registry import Game, load_game
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role, advance
+from agent_league.model.names import is_safe_name
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
-from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import Caller, Method
-from agent_league.protocol.version import CURRENT_VERSION
 from agent_league.referee.calls import Desk
 from agent_league.referee.handlers import RefereeHandlers, check_manager
 from agent_league.referee.match import Verdict
 from agent_league.referee.play import MatchPlay
-from agent_league.storage.paths import DataPaths, is_safe_name
+from agent_league.storage.credentials import CredentialsFile
+from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.dispatch import Dispatcher
 from agent_league.transport.outbox import Outboxes
 from agent_league.transport.peer import Line
 from agent_league.transport.retry import reconnect_delay
-from agent_league.transport.session import Remark, Session
+from agent_league.transport.session import Applicant, Remark, Session
 from agent_league.version import __version__
 
 KEPT_MATCHES = 200
 """Finished matches that `get_match_state` still knows."""
+MAX_RENEWALS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +68,19 @@ class Referee:
         carrier: Carrier,
         clock: Clock | None = None,
         remark: Remark | None = None,
+        *,
+        rng: Random | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
-        self.agent_id = settings.wanted_id
         self.state = AgentState.INIT
         self._remark = remark or (lambda _: None)
         system = settings.system
-        self.log = JsonLogger(settings.wanted_id, log_root=DataPaths(settings.home).logs, level=system.logging.level)
+        self.log = JsonLogger(
+            settings.wanted_id if is_safe_name(settings.wanted_id) else "referee",
+            log_root=DataPaths(settings.home).logs,
+            level=system.logging.level,
+        )
         self._line = Line(carrier)
         self._desk = Desk(
             line=self._line,
@@ -83,32 +88,47 @@ class Referee:
             timeouts=system.timeouts,
             retry=system.retry_policy,
             failure_threshold=system.circuit_breaker.failure_threshold,
-            rng=Random(),  # noqa: S311 - jitter
+            rng=rng or Random(),  # noqa: S311 - jitter
+            require_tokens=system.security.require_player_tokens,
         )
         self._games = {
             name: load_game(name).with_parameters(settings.games.parameters(name)) for name in settings.game_types
         }
-        self._session = Session(settings.manager, self._line, self.log, remark)
+        self._session = Session(
+            settings.manager,
+            _applicant(settings),
+            self._line,
+            self._clock,
+            self.log,
+            CredentialsFile(settings.home, self.role, settings.display_name, settings.endpoint, settings.manager),
+            verify=system.security.verify_callers,
+            remark=remark,
+            rng=rng,
+        )
         self._running: dict[str, asyncio.Task[None]] = {}
         self._matches: dict[str, MatchPlay] = {}
         self._group: asyncio.TaskGroup | None = None
         self._done = asyncio.Event()
-        handlers = RefereeHandlers(self._matches, self._begin, self._league_completed)
+        handlers = RefereeHandlers(self._matches, self._running, self._begin, self._league_completed)
         self.dispatcher = Dispatcher(self, handlers.table(), self._clock, self.log)
 
     @property
-    def sender(self) -> str:
-        return f"{self.role}:{self.agent_id}"
+    def agent_id(self) -> str:
+        return self._session.agent_id
 
-    def authorize(self, method: Method, envelope: Envelope | None, params: Mapping[str, Any]) -> None:
+    @property
+    def sender(self) -> str:
+        return self._session.sender
+
+    async def authorize(
+        self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
+    ) -> None:
         if method.caller is Caller.MANAGER:
             check_manager(params.get("sender"))
-        if envelope and self._session.league_id and envelope.league_id not in (None, self._session.league_id):
-            raise Refusal(
-                ErrorCode.LEAGUE_NOT_FOUND,
-                f"{self.agent_id} belongs to league {self._session.league_id!r}",
-                league_id=shown(envelope.league_id),
-            )
+            await self._session.ready()
+            await self._session.check_manager(bearer)
+        if envelope:
+            self._session.check_league(envelope.league_id)
 
     def health(self) -> dict[str, Any]:
         return {
@@ -123,9 +143,15 @@ class Referee:
     async def run(self) -> None:
         """Registers, then runs matches until it is stopped."""
         try:
-            await self._register()
+            await self._session.register()
+            if self.state is AgentState.INIT:
+                self.state = advance(self.state, AgentState.REGISTERED)
+            self.log.rename(self.agent_id)
+            self._remark(f"Registered as {self.agent_id}.")
             async with asyncio.TaskGroup() as self._group:
-                await self._done.wait()
+                await self._session.until(self._done, self._settings.system.heartbeat.quiet_sec, self._league_completed)
+                for task in self._running.values():
+                    task.cancel()  # every result is in: what we are still at was given to another
                 if not self._settings.exit_when_done:
                     await asyncio.Event().wait()
         finally:
@@ -133,35 +159,6 @@ class Referee:
                 await self._desk.outboxes.close()
             finally:
                 self.log.close()
-
-    async def _register(self) -> None:
-        limit = self._settings.system.timeouts.register_referee_timeout_sec
-        referee_id = await self._session.register("register_referee", "referee_id", self._application, limit)
-        if not is_safe_name(referee_id):
-            raise LeagueFailed(f"{self._settings.manager} gave the id {referee_id[:80]!r}, which can't name a file")
-        self.agent_id = referee_id
-        self.state = advance(self.state, AgentState.REGISTERED)
-        self.log.rename(self.agent_id)
-        self._remark(f"Registered as {self.agent_id}.")
-
-    def _application(self) -> Message:
-        settings = self._settings
-        optional = {"auth_token": self._session.token, "league_id": settings.league_id}
-        fields: dict[str, Any] = {name: value for name, value in optional.items() if value}
-        return v2.RefereeRegisterRequest.write(
-            sender=self.sender,
-            timestamp=format_utc(self._clock.now()),
-            conversation_id=f"conv-ref-{self.agent_id.lower()}-reg-001",
-            referee_meta={
-                "display_name": settings.display_name,
-                "version": settings.version,
-                "game_types": list(settings.game_types),
-                "contact_endpoint": settings.endpoint,
-                "max_concurrent_matches": settings.max_concurrent_matches,
-                "protocol_version": CURRENT_VERSION,
-            },
-            **fields,
-        )
 
     def _begin(self, order: v2.StartMatch) -> None:
         """Takes a match, unless it has this order already; refuses what it can't take."""
@@ -212,11 +209,13 @@ class Referee:
         return game
 
     async def _see_through(self, play: MatchPlay) -> None:
-        """Plays a match, writes its file, and reports it until the manager has it."""
+        """Plays a match and reports it until the manager has it; its file is there once the result counts."""
         match_id = play.match.match_id
+        files = MatchRepository(play.order.league_id, self._settings.home)
+        counts = False
         try:
             verdict = await self._judged(play)
-            self._save(play)
+            self._write(lambda: files.propose(match_id, play.record(), self.agent_id))
             self.log.info(
                 "match_finished",
                 match_id=match_id,
@@ -225,10 +224,12 @@ class Referee:
                 terminations=play.match.terminations,
             )
             self._remark(f"{match_id}: {verdict.reason}")
-            await self._report(play)
+            counts = await self._report(play)
         except Exception as error:  # noqa: BLE001 - one match's fault must not end the others
             self.log.error("match_failed", match_id=match_id, error=repr(error))
         finally:
+            settle = files.accept if counts else files.drop
+            self._write(lambda: settle(match_id, self.agent_id))
             del self._running[match_id]
 
     async def _judged(self, play: MatchPlay) -> Verdict:
@@ -239,42 +240,37 @@ class Referee:
             self.log.error("match_aborted", match_id=play.match.match_id, error=repr(error))
             return await play.abort()
 
-    async def _report(self, play: MatchPlay) -> None:
-        """Sends the report again until it is acknowledged or refused for good."""
+    async def _report(self, play: MatchPlay) -> bool:
+        """Sends the report again until it is acknowledged or refused for good; whether it counts."""
         if play.verdict is None:
-            return
+            return False
         limit = self._settings.system.timeouts.generic_response_timeout_sec
-        failures = 0
-        renewed = False
+        failures = renewals = 0
         while True:
-            report = play.words.report(play.match, play.verdict, self._session.token or "", play.score(), play.failures)
+            token = self._session.token
+            report = play.words.report(play.match, play.verdict, token or "", play.score(), play.failures)
             try:
                 await self._line.ask(self._settings.manager, "report_match_result", report, limit)
             except CallFailed as error:
-                if error.code is ErrorCode.AUTH_TOKEN_INVALID and not renewed:
-                    renewed = True  # the token has expired: the manager gives a new one to whom it knows
-                    await self._renew_token()
+                if error.code is ErrorCode.AUTH_TOKEN_INVALID and renewals < MAX_RENEWALS:
+                    renewals += 1  # it has expired, or another of our calls has just got a new one
+                    await self._session.renew(token)
                     continue
                 if error.is_final:
-                    self.log.error("report_refused", match_id=play.match.match_id, message=error.message)
-                    return
+                    self.log.warning("report_refused", match_id=play.match.match_id, message=error.message)
+                    return False
                 failures += 1
                 self.log.warning("report_failed", match_id=play.match.match_id, message=error.message)
                 await asyncio.sleep(reconnect_delay(failures, self._desk.rng))
             else:
-                return
+                return True
 
-    async def _renew_token(self) -> None:
-        limit = self._settings.system.timeouts.register_referee_timeout_sec
-        with suppress(LeagueFailed):
-            await self._session.register("register_referee", "referee_id", self._application, limit)
-
-    def _save(self, play: MatchPlay) -> None:
+    def _write(self, write: Callable[[], object]) -> None:
+        """A match goes on without its file."""
         try:
-            repository = MatchRepository(play.order.league_id, self._settings.home)
-            repository.save(play.match.match_id, play.record())
+            write()
         except (OSError, TypeError) as error:  # TypeError: a game whose moves JSON can't hold
-            self.log.error("write_failed", match_id=play.match.match_id, error=str(error))
+            self.log.error("write_failed", error=str(error))
 
     def _remember(self, play: MatchPlay) -> None:
         self._matches.pop(play.match.match_id, None)  # one that is played again is the newest
@@ -290,3 +286,17 @@ class Referee:
     def _notice_noted(self, player_id: str, error: CallFailed | None) -> None:
         if error is not None:
             self.log.warning("notice_failed", player_id=player_id, error_code=error.code, message=error.message)
+
+
+def _applicant(settings: RefereeSettings) -> Applicant:
+    return Applicant(
+        role=Role.REFEREE,
+        wanted_id=settings.wanted_id,
+        display_name=settings.display_name,
+        version=settings.version,
+        game_types=settings.game_types,
+        endpoint=settings.endpoint,
+        limit=settings.system.timeouts.register_referee_timeout_sec,
+        league_id=settings.league_id,
+        more={"max_concurrent_matches": settings.max_concurrent_matches},
+    )

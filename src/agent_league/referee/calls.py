@@ -4,13 +4,15 @@ A lost or silent player is an answer here (`Lost`), not an exception.
 """
 
 import asyncio
+import hashlib
+import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from agent_league.config.models import RetryPolicy, Timeouts
-from agent_league.errors import BadAnswer, CallFailed, ErrorCode, PeerRefused
+from agent_league.errors import PASSING, BadAnswer, CallFailed, ErrorCode, PeerRefused
 from agent_league.model.results import Termination
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import METHODS
@@ -22,6 +24,8 @@ from agent_league.transport.breaker import Breaker
 from agent_league.transport.outbox import Outboxes
 from agent_league.transport.peer import Line
 from agent_league.transport.retry import delay_before_retry
+
+TOKEN_CODES = {"missing": ErrorCode.AUTH_TOKEN_MISSING, "wrong": ErrorCode.AUTH_TOKEN_INVALID}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class Desk:
     retry: RetryPolicy
     failure_threshold: int
     rng: Random
+    require_tokens: bool = False
+    """Whether an answer without its player's own token counts as none."""
 
     def limit(self, method: str) -> float:
         return float(getattr(self.timeouts, METHODS[method].limit))
@@ -96,7 +102,10 @@ class Asker:
         loop = asyncio.get_running_loop()
         started = loop.time()
         try:
-            answer = await self._desk.line.send(self._player.endpoint, frame, limit)
+            answer = await self._desk.line.send(self._player.endpoint, frame, limit, self._words.pass_for(self._player))
+            token = token_state(answer, self._player.token_sha256)
+            if self._desk.require_tokens and token in TOKEN_CODES:
+                raise BadAnswer(f"the player's own auth_token is {token}", answer, TOKEN_CODES[token])
             read = question.read(answer)
         except CallFailed as error:
             self._transcript.failed(
@@ -108,12 +117,12 @@ class Asker:
                 loop.time() - started,
             )
             raise
-        self._transcript.received(self._player.player_id, question.method, answer, loop.time() - started)
+        self._transcript.received(self._player.player_id, question.method, answer, loop.time() - started, token)
         return read
 
     def _wait_after(self, error: CallFailed, attempt: int) -> float:
         """One who answers wrongly is asked again at once; one who is silent gets time."""
-        if not error.code.retryable:
+        if error.code not in PASSING:
             return 0.0
         return delay_before_retry(self._desk.retry, attempt, self._desk.rng)
 
@@ -136,12 +145,26 @@ class Asker:
         wire = message.to_wire()
         self._transcript.sent(self._player.player_id, method, wire)
         frame = self._desk.line.encode(method, wire)
-        self._desk.outboxes.post(self._player.player_id, self._player.endpoint, frame, self._desk.limit(method))
+        limit, bearer = self._desk.limit(method), self._words.pass_for(self._player)
+        self._desk.outboxes.post(self._player.player_id, self._player.endpoint, frame, limit, bearer)
+
+
+def token_state(answer: Any, token_sha256: str | None) -> str:
+    """Whether an answer carries its player's own token: ok, missing, wrong, or unknown where we can't tell."""
+    if token_sha256 is None:
+        return "unknown"
+    token = answer.get("auth_token") if isinstance(answer, dict) else None
+    if not isinstance(token, str) or not token:
+        return "missing"
+    presented = hashlib.sha256(token.encode(errors="replace")).hexdigest()
+    return "ok" if hmac.compare_digest(presented, token_sha256) else "wrong"
 
 
 def _termination(error: CallFailed, question: Question) -> Termination:
     if error.code is ErrorCode.TIMEOUT_ERROR:
         return question.silence
+    if isinstance(error, BadAnswer) and error.code in TOKEN_CODES.values():
+        return Termination.BAD_TOKEN
     if isinstance(error, BadAnswer | PeerRefused):
         illegal = error.code in (ErrorCode.INVALID_PARITY_CHOICE, ErrorCode.INVALID_MOVE)
         return Termination.ILLEGAL_MOVE if illegal else Termination.UNREADABLE_ANSWER

@@ -11,6 +11,7 @@ from agent_league.model.results import MatchState
 from agent_league.protocol import v2
 from agent_league.protocol.checks import check_timestamp, read_fields
 from agent_league.protocol.envelope import Message
+from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.referee.match import Match, Verdict
 
@@ -35,11 +36,16 @@ class MatchWords:
         self._standings = {
             player.player_id: player.standings.model_dump() for player in (order.player_A, order.player_B)
         }
+        self._passes = {player.player_id: self.pass_for(player) for player in (order.player_A, order.player_B)}
+
+    def pass_for(self, player: MatchPlayer) -> str | None:
+        """What vouches for us at this player; a manager that gives none for each gives one for both."""
+        return player.match_token or self._order.match_token
 
     def invitation(self, match: Match, player_id: str) -> Message:
         return v2.GameInvitation.write(
             **self._envelope(),
-            auth_token=self._order.match_token or "",
+            auth_token=self._passes.get(player_id) or "",
             league_id=self._order.league_id,
             round_id=self._order.round_id,
             match_id=match.match_id,
@@ -47,6 +53,7 @@ class MatchWords:
             role_in_match=match.role(player_id),
             opponent_id=match.opponent(player_id),
             draw_commitment=self._draw_commitment,
+            game_parameters=dict(match.game.parameters),
         )
 
     def question(self, match: Match, player_id: str, limit: float) -> Message:
@@ -60,7 +67,7 @@ class MatchWords:
         )
         return wire.call.write(
             **self._envelope(),
-            auth_token=self._order.match_token or "",
+            auth_token=self._passes.get(player_id) or "",
             league_id=self._order.league_id,
             round_id=self._order.round_id,
             match_id=match.match_id,
@@ -111,11 +118,11 @@ class MatchWords:
             consequence=lost if next_try is None else "Technical loss if no valid answer comes after retries",
         )
 
-    def game_over(self, match: Match, verdict: Verdict, draw_seed: str) -> Message:
+    def game_over(self, match: Match, player_id: str, verdict: Verdict, draw_seed: str) -> Message:
         own = match.game.wire.result(match.position, match.moves, match.players)
         return v2.GameOver.write(
             **self._envelope(),
-            auth_token=self._order.match_token or "",
+            auth_token=self._passes.get(player_id) or "",
             league_id=self._order.league_id,
             round_id=self._order.round_id,
             match_id=match.match_id,

@@ -1,6 +1,6 @@
 """The referee's tools."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
@@ -14,6 +14,8 @@ from agent_league.transport.dispatch import OK, Handler, Reply
 STEPS = ("register_to_league", "collect_choices", "draw_number", "finalize_match")
 """Tools of seed 000 that are steps of a match here; they run by themselves, and tell only the manager how far it is."""
 
+MOST_ASKED = 10_000
+
 
 class RefereeHandlers:
     """One method a tool."""
@@ -21,10 +23,12 @@ class RefereeHandlers:
     def __init__(
         self,
         matches: Mapping[str, MatchPlay],
+        running: Container[str],
         begin: Callable[[v2.StartMatch], None],
         completed: Callable[[], None],
     ) -> None:
         self._matches = matches
+        self._running = running
         self._begin = begin
         self._completed = completed
 
@@ -43,7 +47,12 @@ class RefereeHandlers:
         return OK
 
     async def get_match_state(self, params: Mapping[str, Any]) -> Reply:
-        """State and transcript; what was said stays hidden until the match is over."""
+        """State and transcript; what was said stays hidden until the match is over.
+
+        With `match_ids` in place of one id: which of them we are at, null for those that we aren't.
+        """
+        if isinstance(asked := params.get("match_ids"), list):
+            return {"matches": {str(match_id): self._state(str(match_id)) for match_id in asked[:MOST_ASKED]}}
         play = self._find(params)
         finished = play.match.state is MatchState.FINISHED
         return {
@@ -54,6 +63,9 @@ class RefereeHandlers:
             "transcript": play.transcript.entries if finished else play.transcript.headlines(),
             "result": play.record()["result"] if finished else None,
         }
+
+    def _state(self, match_id: str) -> str | None:
+        return str(self._matches[match_id].match.state) if match_id in self._running else None
 
     async def take_notice(self, message: Any) -> Reply:
         return OK

@@ -10,13 +10,13 @@ from typing import Any
 from agent_league.clock import Clock
 from agent_league.errors import BadAnswer
 from agent_league.games.base import Move
+from agent_league.games.draw import commitment, draw, new_match_seed
 from agent_league.games.registry import Game
 from agent_league.model.agents import AgentState
 from agent_league.model.results import MatchResult, MatchState, Scoring, Termination
 from agent_league.protocol import v2
 from agent_league.referee.calls import Asker, Desk, Lost, Question
 from agent_league.referee.dialect import MatchWords, read_join, read_move
-from agent_league.referee.draw import commitment, draw, new_match_seed
 from agent_league.referee.match import IllegalMove, Match, Verdict
 from agent_league.referee.transcript import Transcript
 
@@ -98,8 +98,17 @@ class MatchPlay:
         return {
             "round_id": self.order.round_id,
             "game_type": match.game.game_type,
+            "game_parameters": dict(match.game.parameters),
             "referee_id": self._referee_id,
             "players": {"PLAYER_A": match.players[0], "PLAYER_B": match.players[1]},
+            "scoring": self.order.scoring.model_dump(),
+            "attempts": {
+                "max": self._desk.retry.max_retries,
+                "failure_threshold": self._desk.failure_threshold,
+                "failures_before": {
+                    player.player_id: player.failures_in_a_row for player in (self.order.player_A, self.order.player_B)
+                },
+            },
             "lifecycle": self.transcript.lifecycle,
             "result": None
             if verdict is None
@@ -189,9 +198,8 @@ class MatchPlay:
         """GAME_OVER to both. Those who took part have it before the match counts as over; nobody else is waited for."""
         if self.verdict is None:
             return
-        message = self.words.game_over(self.match, self.verdict, self._seed)
-        for asker in self._askers.values():
-            asker.notify("notify_match_result", message)
+        for player_id, asker in self._askers.items():
+            asker.notify("notify_match_result", self.words.game_over(self.match, player_id, self.verdict, self._seed))
         await self._desk.outboxes.settled(
             player_id for player_id in self.match.players if player_id not in self.match.terminations
         )

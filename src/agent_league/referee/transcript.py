@@ -6,12 +6,17 @@ What a player sends is kept as evidence, but never a token, wherever in it one m
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from agent_league.clock import Clock
 from agent_league.log import REDACTED, redacted
 from agent_league.model.results import MatchState
 
 HIDDEN = frozenset({"message", "outcome", "error"})
 """What an entry says, and what its error says of that."""
+
+LONGEST_ANSWER = 16 * 1024
+"""Bytes of one answer that are kept."""
 
 
 class Transcript:
@@ -30,10 +35,16 @@ class Transcript:
         """One of our own messages: its only token is where it belongs."""
         self._add(direction="sent", player_id=player_id, method=method, attempt=attempt, message=_veiled(message))
 
-    def received(self, player_id: str, method: str, answer: Any, seconds: float) -> None:
-        milliseconds = round(seconds * 1000, 3)
-        said = redacted(answer)
-        self._add(direction="received", player_id=player_id, method=method, latency_ms=milliseconds, message=said)
+    def received(self, player_id: str, method: str, answer: Any, seconds: float, token: str) -> None:
+        """An answer; `token` says whether it carried its player's own."""
+        self._add(
+            direction="received",
+            player_id=player_id,
+            method=method,
+            latency_ms=round(seconds * 1000, 3),
+            token=token,
+            message=_kept(answer),
+        )
 
     def failed(self, player_id: str, method: str, code: str, why: str, answer: Any, seconds: float) -> None:
         self._add(
@@ -43,7 +54,7 @@ class Transcript:
             latency_ms=round(seconds * 1000, 3),
             error_code=code,
             error=redacted(why),
-            message=redacted(answer),
+            message=_kept(answer),
         )
 
     def drawn(self, step: int, outcome: Any) -> None:
@@ -58,6 +69,14 @@ class Transcript:
 
     def _now(self) -> str:
         return self._clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _kept(answer: Any) -> Any:
+    """Without tokens; of an answer that is far longer than any message, the beginning."""
+    written = orjson.dumps(answer, default=str, option=orjson.OPT_NON_STR_KEYS)
+    if len(written) <= LONGEST_ANSWER:
+        return redacted(answer)
+    return {"cut_from_bytes": len(written), "beginning": redacted(written[:LONGEST_ANSWER].decode(errors="replace"))}
 
 
 def _veiled(message: Mapping[str, Any]) -> dict[str, Any]:

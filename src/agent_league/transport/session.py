@@ -1,16 +1,27 @@
-"""Belonging to a league: an agent registers with the manager, waiting for it to appear where it must.
+"""Belonging to a league: an agent registers with the manager, comes back as itself, and notices when that is gone.
 
 Shared by referees and players; knows neither.
 """
 
 import asyncio
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any
+from typing import Any, NoReturn, Protocol
 
-from agent_league.errors import CallFailed, ErrorCode, LeagueFailed
+from agent_league.clock import Clock, format_utc, parse_utc
+from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
 from agent_league.log import JsonLogger
+from agent_league.model.agents import Role
+from agent_league.model.names import is_safe_name
+from agent_league.protocol import v2
+from agent_league.protocol.checks import shown
 from agent_league.protocol.envelope import Message
+from agent_league.protocol.tokens import Expired, Verifier
+from agent_league.protocol.version import CURRENT_VERSION
 from agent_league.transport.peer import Line
 from agent_league.transport.retry import reconnect_delay
 
@@ -18,27 +29,130 @@ Remark = Callable[[str], None]
 """Takes a sentence for the person at the terminal."""
 PATIENT_FAILURES = 5
 """About a second and a half: an agent started together with its manager has no reason to complain."""
+GRACE_SECONDS = 2
+"""How long a call that overtakes the manager's answer to our registration is kept waiting."""
+EVER = datetime(1970, 1, 1, tzinfo=UTC)
+"""As long as the manager hasn't told the time, nothing counts as expired."""
+ASK_SECONDS = 2.0
+"""How often the manager is asked what o'clock it is, at most, and how long that may take."""
+STRANGERS = (
+    ErrorCode.AUTH_TOKEN_MISSING,
+    ErrorCode.AUTH_TOKEN_INVALID,
+    ErrorCode.PLAYER_NOT_REGISTERED,
+    ErrorCode.REFEREE_NOT_REGISTERED,
+)
+"""What a manager says to somebody whom it doesn't know, or no longer."""
+
+
+class Credentials(Protocol):
+    """Where an agent keeps what it must know to come back as itself."""
+
+    def load(self) -> dict[str, Any]: ...
+    def save(self, content: dict[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Applicant:
+    """What an agent says of itself when it applies."""
+
+    role: Role
+    wanted_id: str
+    display_name: str
+    version: str
+    game_types: tuple[str, ...]
+    endpoint: str
+    limit: float
+    """How long the manager may take to answer."""
+    league_id: str | None = None
+    """The league to insist on; None: whichever the manager has."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def method(self) -> str:
+        return f"register_{self.role}"
+
+    def write(self, agent_id: str, timestamp: str, credentials: Mapping[str, Any]) -> Message:
+        kind = v2.LeagueRegisterRequest if self.role is Role.PLAYER else v2.RefereeRegisterRequest
+        short = "player" if self.role is Role.PLAYER else "ref"
+        meta = {
+            "display_name": self.display_name,
+            "version": self.version,
+            "game_types": list(self.game_types),
+            "contact_endpoint": self.endpoint,
+            "protocol_version": CURRENT_VERSION,
+            **self.more,
+        }
+        optional = {"league_id": self.league_id, **credentials}
+        return kind.write(
+            sender=f"{self.role}:{agent_id}",
+            timestamp=timestamp,
+            conversation_id=f"conv-{short}-{agent_id.lower()}-reg-001",
+            **{f"{self.role}_meta": meta},
+            **{name: value for name, value in optional.items() if value},
+        )
 
 
 class Session:
     """An agent's side of its registration."""
 
-    def __init__(self, manager: str, line: Line, log: JsonLogger, remark: Remark | None = None) -> None:
+    def __init__(
+        self,
+        manager: str,
+        applicant: Applicant,
+        line: Line,
+        clock: Clock,
+        log: JsonLogger,
+        credentials: Credentials,
+        *,
+        verify: bool = True,
+        remark: Remark | None = None,
+        rng: Random | None = None,
+    ) -> None:
         self._manager = manager
-        self._remark = remark or (lambda _: None)
+        self._applicant = applicant
         self._line = line
+        self._clock = clock
         self._log = log
-        self._rng = Random()  # noqa: S311 - jitter
+        self._credentials = credentials
+        self._verify = verify
+        self._remark = remark or (lambda _: None)
+        self._rng = rng or Random()  # noqa: S311 - jitter
+        self._renewing = asyncio.Lock()
+        self._heard = 0.0
+        self._called = asyncio.Event()
+        self._zero = EVER
+        """What o'clock it was at the manager's when our loop began."""
+        self._asking = asyncio.Lock()
+        self._asked = -ASK_SECONDS
+        self._public_key: Any = None
+        self._verifier: Verifier | None = None
+        self.agent_id = applicant.wanted_id
         self.token: str | None = None
         self.league_id: str | None = None
         self.registered = asyncio.Event()
+        """Set as long as we have a place in a league, also from an earlier life of this agent."""
+        known = self._recall()
+        self._kept = known is not None
+        self._key = known or secrets.token_hex(32)
 
-    async def register(self, method: str, id_field: str, write: Callable[[], Message], limit: float) -> str:
-        """Our id, once the manager accepts; raises LeagueFailed where it refuses for good."""
+    @property
+    def sender(self) -> str:
+        return f"{self._applicant.role}:{self.agent_id}"
+
+    @property
+    def season(self) -> str | None:
+        """What tells our league from another one under the same id: its manager's public key."""
+        return _text(self._public_key.get("x")) if isinstance(self._public_key, dict) else None
+
+    async def register(self) -> None:
+        """Registers, waiting for the manager where it must; raises LeagueFailed where it refuses for good."""
         failures = 0
+        self._kept = self._save() or self._kept
         while True:
+            secret = {"auth_token": self.token, "application_key": self._key if self._kept else None}
+            request = self._applicant.write(self.agent_id, format_utc(self._clock.now()), secret)
             try:
-                answer = await self._line.ask(self._manager, method, write(), limit)
+                answer = await self._line.ask(self._manager, self._applicant.method, request, self._applicant.limit)
             except CallFailed as error:
                 if error.code is ErrorCode.AUTH_TOKEN_INVALID and self.token is not None:
                     self.token = None
@@ -47,32 +161,210 @@ class Session:
                     raise LeagueFailed(f"{self._manager} refuses the registration: {error.message}") from error
                 failures += 1
                 self._tell_of(failures, error)
-                await asyncio.sleep(reconnect_delay(failures, self._rng))
+                await self._rest(reconnect_delay(failures, self._rng))
                 continue
-            return self._accepted(answer, id_field)
+            self._accept(answer)
+            return
+
+    async def renew(self, stale: str | None) -> None:
+        """Gets a new token in place of one that the manager doesn't take; once, however many calls found out."""
+        async with self._renewing:
+            if self.token == stale:
+                await self.register()
+
+    async def ready(self) -> None:
+        """Lets a call through once we are registered; the first may overtake the manager's answer."""
+        if self.registered.is_set():
+            return
+        try:
+            async with asyncio.timeout(GRACE_SECONDS):
+                await self.registered.wait()
+        except TimeoutError:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"{self.agent_id} is not registered yet") from None
+
+    def check_league(self, league_id: str | None) -> None:
+        """Raises a Refusal where a message is for another league."""
+        if self.league_id and league_id not in (None, self.league_id):
+            raise Refusal(
+                ErrorCode.LEAGUE_NOT_FOUND,
+                f"{self.agent_id} belongs to league {self.league_id!r}",
+                league_id=shown(league_id),
+            )
+
+    async def check_manager(self, bearer: str | None) -> None:
+        """Raises a Refusal unless the manager's signature vouches for its call."""
+        if (verifier := self._verifier) is not None:
+            token = bearer or _missing("the manager's signed token must come in the header `Authorization: Bearer`")
+            await self._in_time(lambda now: verifier.check_manager(token, agent_id=self.agent_id, now=now))
+            self._called.set()
+        self._heard = asyncio.get_running_loop().time()
+
+    async def check_match(self, token: str | None, match_id: str, referee_id: str) -> None:
+        """Raises a Refusal unless the manager's signature vouches for the referee of this match."""
+        if (verifier := self._verifier) is not None:
+            given = token or _missing("'auth_token' must hold the match token that the manager gave this referee")
+            await self._in_time(
+                lambda now: verifier.check_match(
+                    given, match_id=match_id, referee_id=referee_id, player_id=self.agent_id, now=now
+                )
+            )
+
+    async def _in_time(self, check: Callable[[datetime], None]) -> None:
+        """A token that seems to have expired is checked again once the manager has told what o'clock it is."""
+        try:
+            check(self._now())
+        except Expired:
+            async with self._asking:
+                if asyncio.get_running_loop().time() >= self._asked + ASK_SECONDS:
+                    with suppress(CallFailed):
+                        await self._ask(ASK_SECONDS)
+                    self._asked = asyncio.get_running_loop().time()
+            check(self._now())
+
+    async def until(self, done: asyncio.Event, quiet_seconds: float, completed: Callable[[], None]) -> None:
+        """Waits for the end of the league, and looks after the manager meanwhile."""
+        watching = asyncio.create_task(self._watch(quiet_seconds, completed))
+        waiting = asyncio.create_task(done.wait())
+        try:
+            await asyncio.wait({watching, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                watching.result()
+        finally:
+            watching.cancel()
+            waiting.cancel()
+            await asyncio.wait({watching, waiting})
+
+    async def _watch(self, quiet_seconds: float, completed: Callable[[], None]) -> None:
+        """Asks for a manager from whom nothing was heard for long; registers again where it has forgotten us."""
+        loop = asyncio.get_running_loop()
+        self._heard = loop.time()
+        failures = 0
+        while True:
+            quiet_until = self._heard + quiet_seconds
+            await asyncio.sleep(reconnect_delay(failures, self._rng) if failures else quiet_until - loop.time())
+            if loop.time() >= self._heard + quiet_seconds:
+                failures = await self._look_after(failures, completed)
+
+    async def _look_after(self, failures: int, completed: Callable[[], None]) -> int:
+        """One question to the manager; how often in a row it has gone unanswered."""
+        token = self.token
+        try:
+            answer = await self._ask(self._applicant.limit)
+        except CallFailed as error:
+            if error.code in STRANGERS:
+                await self.renew(token)
+            elif error.code.retryable:
+                self._tell_of(failures + 1, error)
+                return failures + 1
+        else:
+            if isinstance(answer, dict) and answer.get("league_status") == "COMPLETED":
+                completed()
+        if failures >= PATIENT_FAILURES:
+            self._remark(f"The League Manager at {self._manager} is back.")
+        self._heard = asyncio.get_running_loop().time()
+        return 0
+
+    async def _rest(self, seconds: float) -> None:
+        """Waits before the next try; a call from the manager shows that it is back."""
+        self._called.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._called.wait()
+
+    async def _ask(self, limit: float) -> Any:
+        """A small question, whose answer tells the time as well."""
+        question = v2.LeagueQuery.write(
+            sender=self.sender,
+            timestamp=format_utc(self._clock.now()),
+            conversation_id=f"conv-{self.agent_id.lower()}-still-there",
+            auth_token=self.token,
+            league_id=self.league_id,
+            query_type="GET_NEXT_MATCH",
+        )
+        answer = await self._line.ask(self._manager, "league_query", question, limit)
+        if isinstance(answer, dict):
+            self._set_clock(_text(answer.get("timestamp")))
+        return answer
 
     def _tell_of(self, failures: int, error: CallFailed) -> None:
         """Now and then in the log, once at the terminal."""
         if failures in (1, 5) or failures % 20 == 0:
             self._log.warning("manager_not_there", manager=self._manager, message=error.message)
         if failures == PATIENT_FAILURES:
-            self._remark(f"No League Manager answers at {self._manager} yet; waiting for it.")
+            yet = "any more" if self.registered.is_set() else "yet"
+            self._remark(f"No League Manager answers at {self._manager} {yet}; waiting for it.")
 
-    def _accepted(self, answer: Any, id_field: str) -> str:
+    def _accept(self, answer: Any) -> None:
         status = answer.get("status") if isinstance(answer, dict) else None
         if status == "REJECTED":
             why = f"{answer.get('reason')} ({answer.get('detail')})" if answer.get("detail") else answer.get("reason")
-            raise LeagueFailed(f"{self._manager} rejected the registration: {why}")
-        agent_id = answer.get(id_field) if isinstance(answer, dict) else None
+            raise LeagueFailed(f"{self._manager} rejected the registration: {str(why)[:500]}")
+        agent_id = answer.get(f"{self._applicant.role}_id") if isinstance(answer, dict) else None
         if status != "ACCEPTED" or not isinstance(agent_id, str):
             raise LeagueFailed(f"{self._manager} answered the registration with {str(answer)[:200]!r}")
+        if not is_safe_name(agent_id):
+            raise LeagueFailed(f"{self._manager} gave the id {agent_id[:80]!r}, which can't name a file")
+        self.agent_id = agent_id
         self.token = _text(answer.get("auth_token"))
         self.league_id = _text(answer.get("league_id"))
+        self._trust(answer.get("public_key"))
+        self._set_clock(_text(answer.get("timestamp")))
+        self._save()
         self.registered.set()
         self._log.info("registered", agent_id=agent_id, league_id=self.league_id)
-        return agent_id
+
+    def _trust(self, public_key: Any) -> None:
+        """From here on only this key's signatures count; a manager without one can't be told from others."""
+        self._public_key, self._verifier = public_key, None
+        if not self._verify or public_key is None:
+            return
+        try:
+            self._verifier = Verifier(public_key, self.league_id or "")
+        except ValueError as error:
+            raise LeagueFailed(f"{self._manager} sent a public key that can't be used: {error}") from None
+
+    def _set_clock(self, manager_time: str | None) -> None:
+        """What is valid and what has expired goes by the manager's clock; ours may be wrong."""
+        told = parse_utc(manager_time) if manager_time else None
+        if told is not None:
+            self._zero = told - timedelta(seconds=asyncio.get_running_loop().time())
+
+    def _now(self) -> datetime:
+        return self._zero + timedelta(seconds=asyncio.get_running_loop().time())
+
+    def _recall(self) -> str | None:
+        """Takes up an earlier life; its key, where it had one."""
+        saved = self._credentials.load()
+        agent_id, key = _text(saved.get("agent_id")), _text(saved.get("application_key"))
+        if agent_id and is_safe_name(agent_id):
+            self.agent_id = agent_id
+            self.token = _text(saved.get("auth_token"))
+            self.league_id = _text(saved.get("league_id"))
+            with suppress(LeagueFailed):  # somebody has edited the file: the manager will tell the key again
+                self._trust(saved.get("public_key"))
+                self.registered.set()
+        return key
+
+    def _save(self) -> bool:
+        content = {
+            "agent_id": self.agent_id if self.token else None,
+            "league_id": self.league_id,
+            "auth_token": self.token,
+            "application_key": self._key,
+            "public_key": self._public_key,
+        }
+        try:
+            self._credentials.save(content)
+        except OSError as error:
+            self._log.error("write_failed", error=str(error))
+            return False
+        return True
 
 
 def _text(value: Any) -> str | None:
     """A string from somebody else's message; anything else is none."""
     return value if isinstance(value, str) else None
+
+
+def _missing(sentence: str) -> NoReturn:
+    raise Refusal(ErrorCode.AUTH_TOKEN_MISSING, sentence, expected_format="a token that the league manager signed")

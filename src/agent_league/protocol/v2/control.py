@@ -23,6 +23,8 @@ class MatchPlayer(Part):
     standings: OwnStandings = OwnStandings()
     state: str = "ACTIVE"
     failures_in_a_row: int = 0
+    match_token: str | None = None
+    """What vouches for the referee at this player alone."""
 
 
 class MatchScoring(Part):
@@ -48,4 +50,5 @@ class StartMatch(Message):
     player_B_id: str | None = None
     player_B_endpoint: str | None = None
     match_token: str | None = None
+    """What vouches for the referee at both players; ours show each player its own."""
     scoring: MatchScoring = MatchScoring()

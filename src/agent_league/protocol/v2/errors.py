@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from agent_league.errors import Refusal
+from agent_league.errors import ErrorCode, Refusal
 from agent_league.protocol.envelope import Message, Part
 
 
@@ -63,5 +63,5 @@ def write_league_error(
         message=refusal.message,
         original_message_type=original_message_type,
         context=dict(refusal.context),
-        retryable=refusal.code.retryable,
+        retryable=refusal.code.retryable or refusal.code is ErrorCode.RATE_LIMIT_EXCEEDED,
     )

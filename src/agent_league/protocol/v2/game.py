@@ -19,6 +19,9 @@ class GameInvitation(Message):
     game_type: str | None = None
     role_in_match: RoleInMatch | None = None
     opponent_id: str | None = None
+    draw_commitment: str | None = None
+    """The hash of the seed that all draws of this match follow from."""
+    game_parameters: dict[str, Any] | None = None
 
 
 class GameJoinAck(Message):
@@ -42,6 +45,7 @@ class CallContext(Part):
     opponent_id: str | None = None
     round_id: int | None = None
     your_standings: OwnStandings | None = None
+    draw_commitment: str | None = None
 
 
 class ChooseParityCall(Message):
@@ -118,3 +122,5 @@ class GameOver(Message):
     match_id: str
     game_type: str | None = None
     game_result: GameResult
+    draw_seed: str | None = None
+    """The seed that was committed to."""

@@ -28,3 +28,5 @@ class LeagueQueryResponse(Message):
     data: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
     standings: list[dict[str, Any]] | None = None
+    league_status: str | None = None
+    """REGISTRATION, RUNNING or COMPLETED."""

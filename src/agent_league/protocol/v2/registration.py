@@ -2,17 +2,26 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from agent_league.model.names import is_showable
 from agent_league.protocol.envelope import Items, Message, Part
 
-Name = Annotated[str, Field(min_length=1, max_length=100)]
+
+def _showable(name: str) -> str:
+    if not is_showable(name):
+        raise ValueError("expected a name that people can see: no control, formatting or invisible characters")
+    return name
+
+
+Name = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_showable)]
+Word = Annotated[str, Field(max_length=100)]
 
 
 class PlayerMeta(Part):
     display_name: Name
-    version: str
-    game_types: Items[str]
+    version: Word
+    game_types: Annotated[Items[Word], Field(max_length=1000)]
     contact_endpoint: str
     protocol_version: str | None = None
 
@@ -21,7 +30,14 @@ class RefereeMeta(PlayerMeta):
     max_concurrent_matches: Annotated[int, Field(ge=1, le=10_000)] = 1
 
 
-class LeagueRegisterRequest(Message):
+class RegisterRequest(Message):
+    """What both kinds of applicants may say beside who they are."""
+
+    application_key: Annotated[str, Field(min_length=16, max_length=200)] | None = None
+    """A secret that the applicant made up: whoever shows it again is the same applicant, also without its token."""
+
+
+class LeagueRegisterRequest(RegisterRequest):
     """A player asks to take part."""
 
     TYPE: ClassVar = "LEAGUE_REGISTER_REQUEST"
@@ -29,7 +45,7 @@ class LeagueRegisterRequest(Message):
     player_meta: PlayerMeta
 
 
-class RefereeRegisterRequest(Message):
+class RefereeRegisterRequest(RegisterRequest):
     """A referee offers its service."""
 
     TYPE: ClassVar = "REFEREE_REGISTER_REQUEST"
@@ -37,21 +53,26 @@ class RefereeRegisterRequest(Message):
     referee_meta: RefereeMeta
 
 
-class LeagueRegisterResponse(Message):
-    """The manager's answer to a player; after a refusal id and token are null and `reason` says why."""
+class RegisterResponse(Message):
+    """What the manager answers both kinds; after a refusal id and token are null and `reason` says why."""
+
+    status: Literal["ACCEPTED", "REJECTED"]
+    reason: str | None = None
+    public_key: dict[str, str] | None = None
+    """The manager's public key as a JWK: it signs match tokens and the manager's own calls with the other half."""
+
+
+class LeagueRegisterResponse(RegisterResponse):
+    """The manager's answer to a player."""
 
     TYPE: ClassVar = "LEAGUE_REGISTER_RESPONSE"
 
-    status: Literal["ACCEPTED", "REJECTED"]
     player_id: str | None = None
-    reason: str | None = None
 
 
-class RefereeRegisterResponse(Message):
+class RefereeRegisterResponse(RegisterResponse):
     """The manager's answer to a referee."""
 
     TYPE: ClassVar = "REFEREE_REGISTER_RESPONSE"
 
-    status: Literal["ACCEPTED", "REJECTED"]
     referee_id: str | None = None
-    reason: str | None = None

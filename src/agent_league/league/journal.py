@@ -1,0 +1,119 @@
+"""The journal: what the season changes, on its way to the store.
+
+Rows that come while a commit is under way go together in the next one, so that durability costs a sync for a group and
+not for a match. Nothing is acknowledged to anybody before `committed` has returned. A store that fails is tried again
+until it works; meanwhile nobody gets an acknowledgement, and asks again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any, TypeVar
+
+from agent_league.errors import ErrorCode, LeagueFailed, Refusal
+from agent_league.log import JsonLogger
+from agent_league.storage.base import Deposed, Row, Store, StoreFailed, key_of
+from agent_league.transport.retry import reconnect_delay
+
+T = TypeVar("T")
+Offload = Callable[..., Awaitable[Any]]
+"""Runs a blocking function with its arguments somewhere else than in the event loop."""
+LAST_SECONDS = 5
+"""How long the last rows may take when a manager is stopped."""
+
+
+async def in_line(function: Callable[..., T], *args: Any) -> T:
+    """Runs it right here, for stores that don't block and loops without threads."""
+    return function(*args)
+
+
+class Journal:
+    """Writes the rows of one season."""
+
+    def __init__(
+        self, store: Store, season_id: int, log: JsonLogger, rng: Random, offload: Offload = asyncio.to_thread
+    ) -> None:
+        self._store = store
+        self._season_id = season_id
+        self._log = log
+        self._rng = rng
+        self._offload = offload
+        self._rows: dict[tuple[type[Row], str], Row] = {}
+        self._noted = 0
+        self._written = 0
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._worker: asyncio.Task[None] | None = None
+        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Gets an exception where the season can't be kept any longer."""
+
+    def note(self, row: Row) -> None:
+        """Queues a row; one of the same key that still waits is replaced, in its place."""
+        self._rows[key_of(row)] = row
+        self._noted += 1
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.get_running_loop().create_task(self._work())
+
+    async def committed(self) -> None:
+        """Waits until everything noted so far is on disk."""
+        if self._written >= self._noted:
+            return
+        if self.broken.done():
+            raise _stopped()
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((self._noted, done))
+        await done
+
+    async def close(self) -> None:
+        """Writes what is left, as far as that is possible, and lets go of the store."""
+        if self._worker and not self._worker.done():
+            _, late = await asyncio.wait({self._worker}, timeout=LAST_SECONDS)
+            if late:
+                self._worker.cancel()
+                await asyncio.wait(late)
+                self._log.error("not_saved", rows=len(self._rows))
+        self._store.close()
+
+    async def _work(self) -> None:
+        try:
+            while self._rows and not self.broken.done():
+                rows, upto = list(self._rows.values()), self._noted
+                self._rows.clear()
+                await self._write(rows)
+                self._written = upto
+                while self._waiting and self._waiting[0][0] <= upto:
+                    _, done = self._waiting.popleft()
+                    if not done.done():
+                        done.set_result(None)
+        except Exception as error:  # noqa: BLE001 - whatever it is, this season is no longer kept
+            self._break(error)
+
+    async def _write(self, rows: list[Row]) -> None:
+        failures = 0
+        while True:
+            try:
+                await self._offload(self._store.write, self._season_id, rows)
+            except StoreFailed as error:
+                failures += 1
+                self._log.error("store_failed", error=str(error), rows=len(rows), attempt=failures)
+                await asyncio.sleep(reconnect_delay(failures, self._rng))
+            else:
+                return
+
+    def _break(self, error: Exception) -> None:
+        self._log.error("season_lost", error=repr(error))
+        if isinstance(error, Deposed):
+            sentence = "another League Manager has taken over this league; this one stops"
+        else:
+            sentence = f"the league can't be saved any more: {error!r}"
+        if not self.broken.done():
+            self.broken.set_exception(LeagueFailed(sentence))
+            self.broken.exception()  # whoever doesn't ask doesn't want to know
+        for _, done in self._waiting:
+            if not done.done():
+                done.set_exception(_stopped())
+        self._waiting.clear()
+
+
+def _stopped() -> Refusal:
+    return Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this manager can't save anything any more and stops")

@@ -1,0 +1,122 @@
+"""Leases: a referee has a match as long as it shows that it is at it.
+
+While a referee has matches in hand it is asked again and again how they stand, all of them in one call. A match that it
+knows nothing of is lost; one that gives no answer for the time of a lease loses all of its matches.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from agent_league.config.models import Heartbeat
+from agent_league.errors import CallFailed, ErrorCode
+from agent_league.league.dialect import SENDER
+from agent_league.league.passes import Passes
+from agent_league.league.season import Season
+from agent_league.log import JsonLogger
+from agent_league.transport.jsonrpc import encode_request
+from agent_league.transport.peer import Line
+
+Lost = Callable[[str], None]
+"""Told of each match that its referee has lost."""
+METHOD = "get_match_state"
+
+
+class Leases:
+    """Watches over the matches that were given away."""
+
+    def __init__(
+        self, season: Season, passes: Passes, line: Line, heartbeat: Heartbeat, log: JsonLogger, lost: Lost
+    ) -> None:
+        self._season = season
+        self._passes = passes
+        self._line = line
+        self._heartbeat = heartbeat
+        self._log = log
+        self._lost = lost
+        self._in_hand: dict[str, set[str]] = {}
+        self._watches: dict[str, asyncio.Task[None]] = {}
+
+    def begin(self, match_id: str, referee_id: str) -> None:
+        """The referee has the match from here on."""
+        self._in_hand.setdefault(referee_id, set()).add(match_id)
+        watch = self._watches.get(referee_id)
+        if watch is None or watch.done():
+            self._watches[referee_id] = asyncio.create_task(self._watch(referee_id))
+
+    def end(self, match_id: str, referee_id: str) -> None:
+        """Its result is in, or it was lost."""
+        self._in_hand.get(referee_id, set()).discard(match_id)
+
+    async def is_held(self, match_id: str, referee_id: str) -> bool:
+        """Whether the referee says that it is at the match."""
+        try:
+            answer = await self._ask(referee_id, {"match_ids": [match_id]})
+        except CallFailed:
+            return False
+        states = answer.get("matches") if isinstance(answer, dict) else None
+        return isinstance(states, dict) and states.get(match_id) is not None
+
+    async def close(self) -> None:
+        running = [watch for watch in self._watches.values() if not watch.done()]
+        for watch in running:
+            watch.cancel()
+        if running:
+            await asyncio.wait(running)
+
+    async def _watch(self, referee_id: str) -> None:
+        """Asks as long as there is something to ask for; what is new in hand is first asked for after an interval."""
+        loop = asyncio.get_running_loop()
+        alive = loop.time()
+        while in_hand := self._in_hand[referee_id]:
+            asked = sorted(in_hand)
+            await asyncio.sleep(self._heartbeat.interval_sec)
+            asked = [match_id for match_id in asked if match_id in in_hand]
+            if not asked:
+                alive = loop.time()
+                continue
+            try:
+                unknown = await self._unknown(referee_id, asked)
+            except CallFailed as error:
+                if loop.time() - alive >= self._heartbeat.lease_sec:
+                    self._expire(referee_id, error)
+                    alive = loop.time()
+                continue
+            alive = loop.time()
+            for match_id in unknown:
+                self._let_go(match_id, referee_id, "the referee knows nothing of it")
+
+    async def _unknown(self, referee_id: str, match_ids: list[str]) -> list[str]:
+        """Those of the matches that the referee isn't at; raises CallFailed where it gives no sign of life."""
+        answer = await self._ask(referee_id, {"match_ids": match_ids})
+        states = answer.get("matches") if isinstance(answer, dict) else None
+        if isinstance(states, dict):
+            return [match_id for match_id in match_ids if states.get(match_id) is None]
+        return [
+            match_id
+            for match_id in match_ids
+            if await self._ask(referee_id, {"match_id": match_id}) is ErrorCode.MATCH_NOT_FOUND
+        ]
+
+    async def _ask(self, referee_id: str, params: dict[str, Any]) -> Any:
+        """Its answer; of a refusal, which is a sign of life as well, the code."""
+        endpoint = self._season.roster.referees()[referee_id].endpoint
+        frame = encode_request(METHOD, {"sender": SENDER, **params}, 0)
+        try:
+            return await self._line.send(endpoint, frame, self._heartbeat.lease_sec, self._passes.for_call(referee_id))
+        except CallFailed as error:
+            if error.code.retryable:
+                raise
+            return error.code
+
+    def _expire(self, referee_id: str, error: CallFailed) -> None:
+        why = f"no sign of life for {self._heartbeat.lease_sec:g} s"
+        self._log.warning("lease_expired", referee_id=referee_id, message=error.message)
+        self._season.suspend(referee_id, why)
+        for match_id in sorted(self._in_hand[referee_id]):
+            self._let_go(match_id, referee_id, why)
+
+    def _let_go(self, match_id: str, referee_id: str, why: str) -> None:
+        self.end(match_id, referee_id)
+        self._log.warning("referee_lost", match_id=match_id, referee_id=referee_id, why=why)
+        self._lost(match_id)

@@ -1,0 +1,59 @@
+"""Rebuilding the files of a league from the store: they are projections, and may be lost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agent_league.clock import Clock
+from agent_league.config.models import LeagueConfig, SystemConfig
+from agent_league.league.records import Records
+from agent_league.league.season import Season
+from agent_league.league.takeover import league_of
+from agent_league.log import JsonLogger
+from agent_league.model.results import MatchResult, Termination
+from agent_league.storage.base import Saved
+from agent_league.storage.paths import DataPaths
+from agent_league.storage.repositories import MatchRepository
+
+
+def rebuild(saved: Saved, league: LeagueConfig, system: SystemConfig, home: Path, clock: Clock) -> list[Path]:
+    """Writes `standings.json` and `rounds.json` anew, and the file of each finished match that has none."""
+    season = Season(league_of(saved, league), system, saved.season, keep=lambda _: None)
+    season.restore(saved)
+    paths = DataPaths(home)
+    log = JsonLogger("league", season.league_id, paths.logs, level=system.logging.level)
+    Records(season, home, clock, log).save()
+    return [
+        paths.standings(season.league_id),
+        paths.rounds(season.league_id),
+        *_missing_matches(season, MatchRepository(season.league_id, home)),
+    ]
+
+
+def _missing_matches(season: Season, files: MatchRepository) -> Iterator[Path]:
+    """What its referee wrote, where that waits to be accepted; else the result, which is what the league knows."""
+    for match_id, result in season.results.items():
+        if files.load(match_id) is None:
+            try:
+                files.accept(match_id, season.assigned.get(match_id, ""))
+            except (OSError, ValueError):
+                files.save(match_id, _content(season, result))
+            yield files.paths.match(season.league_id, match_id)
+
+
+def _content(season: Season, result: MatchResult) -> dict[str, object]:
+    return {
+        "round_id": result.round_id,
+        "game_type": season.league.game_type,
+        "referee_id": season.assigned.get(result.match_id),
+        "players": dict(zip(("PLAYER_A", "PLAYER_B"), result.players, strict=True)),
+        "rebuilt": True,
+        "result": {
+            "status": str(result.outcome),
+            "winner_player_id": result.winner,
+            **result.details,
+            "score": {player_id: season.scoring.points(result, player_id) for player_id in result.players},
+            "terminations": {
+                player_id: str(result.terminations.get(player_id, Termination.NORMAL)) for player_id in result.players
+            },
+        },
+    }

@@ -1,0 +1,33 @@
+"""Taking up a league from the store: where an earlier manager left it, or from the beginning."""
+
+from pathlib import Path
+
+import orjson
+
+from agent_league.clock import Clock, format_utc
+from agent_league.config.models import LeagueConfig
+from agent_league.protocol.tokens import SigningKey
+from agent_league.storage.base import Saved, Store
+
+
+def open_store(home: Path, address: str | None) -> Store:
+    """The store that a manager keeps its league in."""
+    from agent_league.storage.sql import SqlStore, store_address  # noqa: PLC0415 - only managers need a database
+
+    return SqlStore(store_address(home, address))
+
+
+def taken_up(store: Store, league: LeagueConfig, clock: Clock) -> Saved:
+    """The season of a league, or a new one; a finished one is put aside by whoever wants another."""
+    saved = store.open(league.league_id)
+    if saved is not None:
+        return saved
+    settings = league.model_dump(mode="json")
+    return Saved(store.create(league.league_id, format_utc(clock.now()), SigningKey.new().saved, settings))
+
+
+def league_of(saved: Saved, league: LeagueConfig) -> LeagueConfig:
+    """The rules of a league stand once it has started; until then its file counts."""
+    if saved.season.phase == "REGISTRATION":
+        return league
+    return LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))

@@ -1,0 +1,70 @@
+"""Scrutiny: whether a result agrees with what was promised before the match and with what we answered in it."""
+
+from dataclasses import dataclass, field
+
+from agent_league.games.fairness import draw_problem
+from agent_league.players.observation import Move
+from agent_league.protocol import v2
+
+KEPT_MATCHES = 1000
+
+
+@dataclass(slots=True)
+class _Memo:
+    invitation: v2.GameInvitation
+    answers: dict[int, Move] = field(default_factory=dict)
+
+
+class Scrutiny:
+    """Keeps what is needed to check a result, for the latest matches."""
+
+    def __init__(self) -> None:
+        self._memos: dict[str, _Memo] = {}
+
+    def invited(self, invitation: v2.GameInvitation) -> bool:
+        """Whether this is a match that we don't know yet, or one that is played anew."""
+        known = self._memos.get(invitation.match_id)
+        if known is not None and known.invitation.auth_token == invitation.auth_token:
+            return False
+        self._memos.pop(invitation.match_id, None)
+        self._memos[invitation.match_id] = _Memo(invitation)
+        if len(self._memos) > KEPT_MATCHES:
+            del self._memos[next(iter(self._memos))]
+        return True
+
+    def answered(self, match_id: str, step: int, move: Move) -> None:
+        if memo := self._memos.get(match_id):
+            memo.answers[step] = move
+
+    def opponent(self, match_id: str) -> str | None:
+        memo = self._memos.get(match_id)
+        return memo.invitation.opponent_id if memo else None
+
+    def problem(self, over: v2.GameOver, player_id: str) -> str | None:
+        """What is wrong with a result, in a sentence; None where nothing is, or we can't tell."""
+        memo = self._memos.get(over.match_id)
+        if memo is None or over.game_result.status == "TECHNICAL_LOSS":
+            return None
+        return _choice_problem(memo, over, player_id) or _draw_problem(memo.invitation, over, player_id)
+
+
+def _choice_problem(memo: _Memo, over: v2.GameOver, player_id: str) -> str | None:
+    told = (over.game_result.choices or {}).get(player_id)
+    answers = [memo.answers[step] for step in sorted(memo.answers)]
+    if not answers or told is None or told == answers or (len(answers) == 1 and told == answers[0]):
+        return None
+    return f"it says that we chose {told!r:.80}, but we chose {answers!r:.80}"
+
+
+def _draw_problem(invitation: v2.GameInvitation, over: v2.GameOver, player_id: str) -> str | None:
+    if invitation.opponent_id is None or invitation.role_in_match is None:
+        return None
+    players = (player_id, invitation.opponent_id)
+    return draw_problem(
+        game_type=over.game_type or "even_odd",
+        parameters=invitation.game_parameters,
+        players=players if invitation.role_in_match == "PLAYER_A" else players[::-1],
+        promised=invitation.draw_commitment,
+        seed=over.draw_seed,
+        result=over.game_result.model_dump(),
+    )

@@ -1,0 +1,167 @@
+"""How a league begins: anew, or where an interrupted one stopped."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.arena.beginning import begin_anew, keep_request, resumed, unfinished
+from agent_league.arena.plan import LeagueRequest
+from agent_league.clock import SystemClock
+from agent_league.config import ConfigLoader
+from agent_league.errors import UserError
+from agent_league.league.takeover import open_store, taken_up
+from agent_league.storage.paths import DataPaths
+
+LEAGUE_ID = "league_2025_even_odd"
+
+
+def season(home: Path, address: str | None = None, **changes: Any) -> None:
+    """A league as some manager has left it."""
+    store = open_store(home, address)
+    saved = taken_up(store, ConfigLoader(home, {}).load_league(), SystemClock())
+    store.write(saved.season.season_id, [replace(saved.season, **changes)])
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("left", "is_there"),
+    [
+        ({}, True),
+        ({"phase": "RUNNING", "rounds_completed": 2}, True),
+        ({"phase": "COMPLETED"}, True),
+        ({"phase": "COMPLETED", "announced": True}, False),
+    ],
+)
+def test_a_league_is_unfinished_until_its_end_was_told_to_all(home: Path, left: dict[str, Any], is_there: bool) -> None:
+    assert unfinished(home, LEAGUE_ID, None) is None
+    season(home, **left)
+    for _ in range(2):  # looking changes nothing
+        found = unfinished(home, LEAGUE_ID, None)
+        assert (found is not None) == is_there
+    assert unfinished(home, "another_league", None) is None
+
+
+def test_whoever_looks_does_not_depose_the_manager(home: Path) -> None:
+    store = open_store(home, None)
+    saved = taken_up(store, ConfigLoader(home, {}).load_league(), SystemClock())
+    assert unfinished(home, LEAGUE_ID, None) is not None
+    store.write(saved.season.season_id, [saved.season])
+    store.close()
+
+
+@pytest.mark.parametrize("with_players", [True, False])
+def test_a_new_league_has_room_and_the_old_one_is_kept(home: Path, with_players: bool) -> None:
+    paths = DataPaths(home)
+    for path in (paths.standings(LEAGUE_ID), paths.match(LEAGUE_ID, "R1M1"), paths.history("P01")):
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+    paths.credentials.mkdir(parents=True)
+    season(home, phase="RUNNING")
+    moved = begin_anew(home, LEAGUE_ID, None, with_players=with_players)
+    assert moved is not None
+    assert unfinished(home, LEAGUE_ID, None) is None
+    assert (moved / "league" / "standings.json").is_file()
+    assert (moved / "matches" / "R1M1.json").is_file()
+    assert paths.history("P01").exists() != with_players
+    assert paths.credentials.exists() != with_players
+    assert begin_anew(home, LEAGUE_ID, None, with_players=False) is None
+
+
+def test_each_database_has_its_own_league(home: Path, tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'elsewhere.db'}"
+    season(home, address, phase="RUNNING")
+    assert unfinished(home, LEAGUE_ID, None) is None
+    assert unfinished(home, LEAGUE_ID, address) is not None
+
+
+REQUEST: dict[str, Any] = {
+    "players": 6,
+    "referees": 2,
+    "seed": "7",
+    "strategies": ("random", "markov"),
+    "manager_port": 12000,
+    "referee_port": 12001,
+    "player_port": 12010,
+}
+OVERRIDES = {"scoring.draw_points": 2, "timeouts.move_timeout_sec": 2.5}
+
+
+def kept(home: Path) -> LeagueRequest:
+    request = LeagueRequest(home=home, **REQUEST)
+    keep_request(request, LEAGUE_ID, OVERRIDES)
+    season(home, phase="RUNNING")
+    return request
+
+
+def test_a_run_is_resumed_as_it_was_asked_for(home: Path) -> None:
+    asked = kept(home)
+    loader, request = resumed(ConfigLoader(home, {}), LeagueRequest(home=home))
+    assert request == asked
+    assert loader.overrides == OVERRIDES
+    assert loader.load_league().scoring.draw_points == 2
+
+
+def test_where_the_database_is_must_be_said_again_and_is_not_written_down(home: Path, tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'elsewhere.db'}"
+    keep_request(LeagueRequest(home=home, **REQUEST), LEAGUE_ID, {})
+    season(home, address, phase="RUNNING")
+    with pytest.raises(UserError, match="no interrupted run"):
+        resumed(ConfigLoader(home, {}), LeagueRequest(home=home))
+    _, request = resumed(ConfigLoader(home, {}), LeagueRequest(home=home, store=address))
+    assert request == LeagueRequest(home=home, **REQUEST, store=address)
+
+
+@pytest.mark.parametrize("option", REQUEST)
+def test_other_options_beside_resume_are_refused(home: Path, option: str) -> None:
+    kept(home)
+    with pytest.raises(UserError, match="--resume continues a run as it was started"):
+        resumed(ConfigLoader(home, {}), LeagueRequest(home=home, **{option: REQUEST[option]}))
+
+
+def test_other_settings_beside_resume_are_refused(home: Path) -> None:
+    kept(home)
+    with pytest.raises(UserError, match="--resume continues a run as it was started"):
+        resumed(ConfigLoader(home, {"scoring.draw_points": 2}), LeagueRequest(home=home))
+
+
+def no_request(home: Path) -> None:
+    DataPaths(home).run_request(LEAGUE_ID).unlink()
+
+
+def spoilt_request(home: Path) -> None:
+    DataPaths(home).run_request(LEAGUE_ID).write_text("{")
+
+
+def half_a_request(home: Path) -> None:
+    DataPaths(home).run_request(LEAGUE_ID).write_text(json.dumps({"request": {"players": 6}}))
+
+
+def finished_league(home: Path) -> None:
+    season(home, phase="COMPLETED", announced=True)
+
+
+def put_aside(home: Path) -> None:
+    store = open_store(home, None)
+    store.put_aside(LEAGUE_ID)
+    store.close()
+
+
+@pytest.mark.parametrize("damage", [no_request, spoilt_request, half_a_request, finished_league, put_aside])
+def test_where_there_is_nothing_to_resume_that_is_said(home: Path, damage: Callable[[Path], None]) -> None:
+    kept(home)
+    damage(home)
+    with pytest.raises(UserError, match=f"There is no interrupted run of {LEAGUE_ID} in .*`league run` starts a new"):
+        resumed(ConfigLoader(home, {}), LeagueRequest(home=home))
+
+
+@pytest.mark.parametrize("asked", [{"a_field_of_a_later_version": 1}, {"strategies": 7}])
+def test_a_request_of_another_version_is_told_with_its_file(home: Path, asked: dict[str, Any]) -> None:
+    kept(home)
+    path = DataPaths(home).run_request(LEAGUE_ID)
+    path.write_text(json.dumps({"request": asked, "overrides": {}}))
+    with pytest.raises(UserError, match=r"run\.json was written by another version, or edited"):
+        resumed(ConfigLoader(home, {}), LeagueRequest(home=home))

@@ -1,0 +1,55 @@
+"""Stores and ways to them that a test has in its hand: shut, failing, counted."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agent_league.storage.base import Row
+from agent_league.storage.memory import Memory, MemoryStore
+
+
+class Ledger(MemoryStore):
+    """Keeps each group of rows that was written; fails with what is in `troubles` first."""
+
+    def __init__(self, memory: Memory | None = None, *troubles: Exception) -> None:
+        super().__init__(memory)
+        self.groups: list[list[Row]] = []
+        self.troubles = list(troubles)
+        self.closed = False
+
+    def write(self, season_id: int, rows: Sequence[Row]) -> None:
+        if self.troubles:
+            raise self.troubles.pop(0)
+        super().write(season_id, rows)
+        self.groups.append(list(rows))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Door:
+    """The way to the store: while it is shut, nothing that was sent there comes back."""
+
+    def __init__(self, *, is_open: bool = True) -> None:
+        self._open = asyncio.Event()
+        self.waiting = 0
+        if is_open:
+            self.open()
+
+    def open(self) -> None:
+        self._open.set()
+
+    def shut(self) -> None:
+        self._open.clear()
+
+    async def offload(self, function: Callable[..., Any], *args: Any) -> Any:
+        self.waiting += 1
+        await self._open.wait()
+        self.waiting -= 1
+        return function(*args)
+
+
+async def a_while() -> None:
+    """Lets everybody who can go on do so."""
+    for _ in range(200):
+        await asyncio.sleep(0)
