@@ -32,6 +32,8 @@ class Door:
 
     def __init__(self, *, is_open: bool = True) -> None:
         self._open = asyncio.Event()
+        self.knocked = asyncio.Event()
+        """Set once somebody stands before a shut door."""
         self.waiting = 0
         if is_open:
             self.open()
@@ -41,9 +43,11 @@ class Door:
 
     def shut(self) -> None:
         self._open.clear()
+        self.knocked.clear()
 
     async def offload(self, function: Callable[..., Any], *args: Any) -> Any:
         self.waiting += 1
+        self.knocked.set()
         await self._open.wait()
         self.waiting -= 1
         return function(*args)

@@ -232,6 +232,7 @@ async def test_nothing_is_acknowledged_before_it_is_committed(office: OfficeMake
     door.shut()
     committed = len(store.groups)
     answer = asyncio.create_task(act(here))
+    await within(door.knocked.wait())
     await a_while()
     assert door.waiting == 1
     assert not answer.done()

@@ -238,17 +238,21 @@ def test_lines_are_added_to_those_of_an_earlier_life(tmp_path: Path) -> None:
     assert LineFile(path).read() == [{"number": 0}, {"number": 1}]
 
 
-def test_a_cleared_file_is_gone_and_begins_anew(tmp_path: Path) -> None:
+def test_a_cleared_file_begins_anew_and_is_not_kept(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     lines = LineFile(path)
     lines.clear()
     lines.append({"number": 0})
     lines.clear()
-    assert not path.exists()
     assert lines.read() == []
     lines.append({"number": 1})
     assert lines.read() == [{"number": 1}]
     lines.close()
+    assert path.exists()
+    lines.append({"number": 2})
+    lines.clear()
+    lines.close()
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from agent_league.transport.retry import reconnect_delay
 T = TypeVar("T")
 Offload = Callable[..., Awaitable[Any]]
 """Runs a blocking function with its arguments somewhere else than in the event loop."""
+GROUP_SECONDS = 0.004
+"""Between two commits, so that more rows come together; the first after a pause is made at once."""
 LAST_SECONDS = 5
 """How long the last rows may take when a manager is stopped."""
 
@@ -42,6 +44,7 @@ class Journal:
         self._rows: dict[tuple[type[Row], str], Row] = {}
         self._noted = 0
         self._written = 0
+        self._rested = 0.0
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._worker: asyncio.Task[None] | None = None
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -77,9 +80,11 @@ class Journal:
     async def _work(self) -> None:
         try:
             while self._rows and not self.broken.done():
+                await asyncio.sleep(max(0, self._rested - asyncio.get_running_loop().time()))
                 rows, upto = list(self._rows.values()), self._noted
                 self._rows.clear()
                 await self._write(rows)
+                self._rested = asyncio.get_running_loop().time() + GROUP_SECONDS
                 self._written = upto
                 while self._waiting and self._waiting[0][0] <= upto:
                     _, done = self._waiting.popleft()

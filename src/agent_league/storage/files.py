@@ -38,8 +38,12 @@ def _created(path: Path, mode: int) -> int:
 
 
 def write_json(path: Path, value: Any) -> None:
-    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE
-    write_whole(path, orjson.dumps(value, option=options))
+    write_whole(path, json_bytes(value))
+
+
+def json_bytes(value: Any) -> bytes:
+    """JSON as people read it."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 
 def read_object(path: Path) -> dict[str, Any] | None:
@@ -79,13 +83,20 @@ class LineFile:
         return [value for value in found if isinstance(value, dict)]
 
     def clear(self) -> None:
-        self.close()
-        self._path.unlink(missing_ok=True)
+        """Empties the file; one that is open stays so, because making files costs more than it seems."""
+        if self._file is None:
+            self._path.unlink(missing_ok=True)
+        else:
+            self._file.truncate(0)
 
     def close(self) -> None:
+        """Lets go of the file; an empty one is nothing to keep."""
         if self._file is not None:
+            is_empty = os.fstat(self._file.fileno()).st_size == 0
             self._file.close()
             self._file = None
+            if is_empty:
+                self.clear()
 
     def _opened(self) -> BinaryIO:
         """The file, ready for a new line: one that was cut off must not take the next along."""

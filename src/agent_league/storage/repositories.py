@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_league.storage.files import read_object, write_json
+from agent_league.storage.files import json_bytes, read_object, write_json
 from agent_league.storage.paths import DataPaths
 
 SCHEMA_VERSION = "1.0.0"
@@ -80,11 +80,15 @@ class MatchRepository:
     def save(self, match_id: str, match: Mapping[str, Any]) -> None:
         write_json(self.paths.match(self.league_id, match_id), self._content(match_id, match))
 
-    def propose(self, match_id: str, match: Mapping[str, Any], referee_id: str) -> Path:
+    def propose(self, match_id: str, match: Mapping[str, Any], referee_id: str) -> None:
         """Writes the file of a match beside its place, where it waits until its result counts."""
+        content = json_bytes(self._content(match_id, match))
         path = self._proposal(match_id, referee_id)
-        write_json(path, self._content(match_id, match))
-        return path
+        try:
+            path.write_bytes(content)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
 
     def accept(self, match_id: str, referee_id: str) -> None:
         """What a referee proposed is the match's file from here on; another's play of it doesn't count."""
