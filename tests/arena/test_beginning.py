@@ -14,7 +14,9 @@ from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
 from agent_league.errors import UserError
 from agent_league.league.takeover import open_store, taken_up
+from agent_league.players.app import PlayerSettings
 from agent_league.storage.paths import DataPaths
+from tests.conftest import PlanMaker
 
 LEAGUE_ID = "league_2025_even_odd"
 
@@ -33,10 +35,13 @@ def season(home: Path, address: str | None = None, **changes: Any) -> None:
         ({}, True),
         ({"phase": "RUNNING", "rounds_completed": 2}, True),
         ({"phase": "COMPLETED"}, True),
-        ({"phase": "COMPLETED", "announced": True}, False),
+        ({"phase": "COMPLETED", "announced": True}, True),
+        ({"phase": "DISMISSED", "announced": True}, False),
     ],
 )
-def test_a_league_is_unfinished_until_its_end_was_told_to_all(home: Path, left: dict[str, Any], is_there: bool) -> None:
+def test_there_is_something_to_go_on_with_until_a_manager_has_stopped_in_good_order_after_the_end(
+    home: Path, left: dict[str, Any], is_there: bool
+) -> None:
     assert unfinished(home, LEAGUE_ID, None) is None
     season(home, **left)
     for _ in range(2):  # looking changes nothing
@@ -54,21 +59,26 @@ def test_whoever_looks_does_not_depose_the_manager(home: Path) -> None:
 
 
 @pytest.mark.parametrize("with_players", [True, False])
-def test_a_new_league_has_room_and_the_old_one_is_kept(home: Path, with_players: bool) -> None:
-    paths = DataPaths(home)
-    for path in (paths.standings(LEAGUE_ID), paths.match(LEAGUE_ID, "R1M1"), paths.history("P01")):
+def test_a_new_league_has_room_and_the_old_one_is_kept(home: Path, plan: PlanMaker, with_players: bool) -> None:
+    paths, made = DataPaths(home), plan(players=2)
+    assert isinstance(made.players[0].settings, PlayerSettings)
+    own, other = made.players[0].settings.credentials, replace(made.players[0].settings, display_name="Ann").credentials
+    for file in (own, other):
+        file.save({"agent_id": "P01"})
+    for path in (paths.standings(LEAGUE_ID), paths.match(LEAGUE_ID, "R1M1"), *map(paths.history, ("P01", "P09"))):
         path.parent.mkdir(parents=True)
         path.write_text("{}")
-    paths.credentials.mkdir(parents=True)
     season(home, phase="RUNNING")
-    moved = begin_anew(home, LEAGUE_ID, None, with_players=with_players)
+    moved = begin_anew(home, LEAGUE_ID, None, made.seats if with_players else ())
     assert moved is not None
     assert unfinished(home, LEAGUE_ID, None) is None
     assert (moved / "league" / "standings.json").is_file()
     assert (moved / "matches" / "R1M1.json").is_file()
     assert paths.history("P01").exists() != with_players
-    assert paths.credentials.exists() != with_players
-    assert begin_anew(home, LEAGUE_ID, None, with_players=False) is None
+    assert own.path.exists() != with_players
+    assert other.path.exists(), "somebody else's credentials are not ours to forget"
+    assert paths.history("P09").exists(), "nor is the history of one who doesn't play here"
+    assert begin_anew(home, LEAGUE_ID, None) is None
 
 
 def test_each_database_has_its_own_league(home: Path, tmp_path: Path) -> None:
@@ -141,7 +151,7 @@ def half_a_request(home: Path) -> None:
 
 
 def finished_league(home: Path) -> None:
-    season(home, phase="COMPLETED", announced=True)
+    season(home, phase="DISMISSED", announced=True)
 
 
 def put_aside(home: Path) -> None:

@@ -195,7 +195,7 @@ async def test_the_same_seed_gives_the_same_table(plan: PlanMaker) -> None:
     tables = []
     for referees in (1, 3):
         made = plan(players=6, referees=referees, seed="7")
-        begin_anew(made.home, made.league.league_id, None, with_players=True)
+        begin_anew(made.home, made.league.league_id, None, made.seats)
         tables.append((await within(play_in_process(made)))[0].season.standings())
     assert tables[0] == tables[1]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
-from agent_league.league.journal import Journal, Offload, in_line
+from agent_league.league.journal import GROUP_SECONDS, Journal, Offload, in_line
 from agent_league.league.season import Phase
 from agent_league.log import JsonLogger
 from agent_league.storage.base import Deposed, MatchRow, Row, StoreFailed
@@ -73,6 +73,22 @@ async def test_rows_that_come_during_a_commit_go_together_in_the_next(log: JsonL
     door.open()
     await within(asyncio.gather(*waiting))
     assert store.groups == [[row(1)], [row(number) for number in range(2, 50)]]
+
+
+@in_virtual_time
+async def test_rows_that_come_soon_after_a_commit_go_together_and_one_after_a_pause_at_once(log: JsonLogger) -> None:
+    store, loop = Ledger(), asyncio.get_running_loop()
+    kept = journal(store, log)
+    for number in range(1, 4):
+        kept.note(row(number))
+        await asyncio.sleep(GROUP_SECONDS / 4)
+    await kept.committed()
+    assert store.groups == [[row(1)], [row(2), row(3)]]
+    await asyncio.sleep(1)
+    noted = loop.time()
+    kept.note(row(4))
+    await kept.committed()
+    assert loop.time() == noted
 
 
 async def test_whoever_waits_for_a_commit_is_not_held_up_by_the_next(log: JsonLogger) -> None:

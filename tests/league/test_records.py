@@ -1,16 +1,19 @@
 """The manager's files: `standings.json` and `rounds.json` at the seeds' paths, with the seeds' fields."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent_league.model.events import Event, LeagueCompleted
+from agent_league.league.takeover import open_store
+from agent_league.model.events import AgentRegistered
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import StandingsRepository
+from agent_league.testing.peers import Params, ScriptedPlayer
 from tests.league.conftest import OfficeMaker
-from tests.league.office import LEAGUE_ID, Office, within
+from tests.league.office import LEAGUE_ID, MANAGER, Office, within
 from tests.league.scripted_referee import won_by_lowest
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "files" / "standings.json"
@@ -51,13 +54,28 @@ async def test_the_files_hold_the_end_before_anybody_is_told_of_it(office: Offic
     here = office()
     found = []
 
-    def look(event: Event) -> None:
-        if isinstance(event, LeagueCompleted):
-            found.append((read(here, "standings.json")["rounds_completed"], read(here, "rounds.json")["rounds"][-1]))
+    async def look(_: Params) -> Any:
+        found.append((read(here, "standings.json")["rounds_completed"], read(here, "rounds.json")["rounds"][-1]))
 
-    here.manager.season.listen(look)
-    await here.play(4)
+    curious = ScriptedPlayer("Curious", "http://localhost:8190/mcp", scripts={"notify_league_completed": look})
+    here.network.attach(curious.endpoint, curious.answer)
+    await curious.register(here.network, MANAGER)
+    await here.play(3)
     assert [(rounds, last["status"]) for rounds, last in found] == [(3, "COMPLETED")]
+
+
+async def test_a_manager_that_was_replaced_leaves_the_files_to_the_other(office: OfficeMaker) -> None:
+    here = office()
+    await here.seat_players(2)
+    await here.event(lambda event: isinstance(event, AgentRegistered))
+    other = open_store(here.home, None)
+    other.open(LEAGUE_ID)
+    other.close()
+    league_file(here, "standings.json").write_text("of the other")
+    here.manager._records.refresh()
+    await within(asyncio.wait([here.manager._journal.broken]))
+    here.manager._records.close()
+    assert league_file(here, "standings.json").read_text() == "of the other"
 
 
 async def test_rounds_json_holds_every_round_with_its_matches(office: OfficeMaker) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from agent_league.league.roster import is_loopback
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentRegistered
 from agent_league.testing.peers import ScriptedPlayer
@@ -515,11 +514,3 @@ async def test_with_tokens_turned_off_an_own_token_still_proves_who_one_is(offic
 async def test_with_tokens_turned_off_a_wrong_token_is_not_looked_at(office: OfficeMaker) -> None:
     here = office({"security.enable_auth_tokens": False})
     assert (await here.register("Agent 1", address(1), token="tok-p01-wrong"))["status"] == "ACCEPTED"
-
-
-@pytest.mark.parametrize(
-    ("host", "expected"),
-    [("localhost", True), ("127.0.0.1", True), ("127.1.2.3", True), ("::1", True), ("*", False), ("10.0.0.1", False)],
-)
-def test_loopback_is_what_never_leaves_the_machine(host: str, expected: bool) -> None:
-    assert is_loopback(host) is expected

@@ -144,7 +144,7 @@ async def test_what_was_said_in_one_league_counts_in_no_other(tmp_path: Path, ne
             leagues = home / "config" / "leagues"
             content = json.loads((leagues / f"{stage.league_id}.json").read_text())
             (leagues / f"{league_id}.json").write_text(json.dumps({**content, "league_id": league_id}))
-    begin_anew(home, stage.league_id, None, with_players=False)
+    begin_anew(home, stage.league_id, None)
     async with staged(home, league_id=league_id) as stage:
         accepted = []
         for call in old:

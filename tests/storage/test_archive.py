@@ -23,22 +23,22 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def test_where_nothing_is_nothing_is_moved(tmp_path: Path) -> None:
-    assert archive_league(tmp_path, LEAGUE, "now", with_players=True) is None
+    assert archive_league(tmp_path, LEAGUE, "now", players=["P01"]) is None
     assert list(tmp_path.rglob("*")) == []
 
 
-@pytest.mark.parametrize("with_players", [True, False])
-def test_everything_is_moved_and_nothing_is_lost(tmp_path: Path, with_players: bool) -> None:
+@pytest.mark.parametrize("players", [["P01", "P07"], []])
+def test_everything_is_moved_and_nothing_is_lost(tmp_path: Path, players: list[str]) -> None:
     play(tmp_path, "first")
     before = contents(tmp_path / "data")
-    moved = archive_league(tmp_path, LEAGUE, "now", with_players=with_players)
+    moved = archive_league(tmp_path, LEAGUE, "now", players)
     assert moved == tmp_path / "data" / "archive" / LEAGUE / "now"
     after = contents(tmp_path / "data")
     assert sorted(after.values()) == sorted(before.values())
     assert not (tmp_path / "data" / "leagues" / LEAGUE).exists()
     assert not (tmp_path / "data" / "matches" / LEAGUE).exists()
-    assert (tmp_path / "data" / "players").exists() is not with_players
-    names = {"league/standings.json", "matches/R1M1.json"} | ({"players/P01/history.json"} if with_players else set())
+    assert (tmp_path / "data" / "players" / "P01").exists() is not bool(players)
+    names = {"league/standings.json", "matches/R1M1.json"} | ({"players/P01/history.json"} if players else set())
     assert set(contents(moved)) == names
 
 
@@ -46,7 +46,7 @@ def test_a_label_that_is_taken_gets_a_number(tmp_path: Path) -> None:
     folders = []
     for mark in ("first", "second", "third"):
         play(tmp_path, mark)
-        folders.append(archive_league(tmp_path, LEAGUE, "now", with_players=True))
+        folders.append(archive_league(tmp_path, LEAGUE, "now", players=["P01"]))
     assert [folder and folder.name for folder in folders] == ["now", "now-2", "now-3"]
     for folder, mark in zip(folders, ("first", "second", "third"), strict=True):
         assert folder is not None
@@ -56,7 +56,7 @@ def test_a_label_that_is_taken_gets_a_number(tmp_path: Path) -> None:
 def test_other_leagues_stay_where_they_are(tmp_path: Path) -> None:
     StandingsRepository("other", tmp_path).save([], 0, NOW)
     play(tmp_path, "first")
-    archive_league(tmp_path, LEAGUE, "now", with_players=False)
+    archive_league(tmp_path, LEAGUE, "now", players=[])
     assert StandingsRepository("other", tmp_path).load()["version"] == 1
 
 
@@ -65,5 +65,5 @@ def test_unsafe_names_are_refused_and_nothing_is_moved(tmp_path: Path, league_id
     play(tmp_path, "first")
     before = contents(tmp_path)
     with pytest.raises(ValueError, match="can't name a file"):
-        archive_league(tmp_path, league_id, label, with_players=True)
+        archive_league(tmp_path, league_id, label, players=["P01"])
     assert contents(tmp_path) == before

@@ -1,42 +1,61 @@
 """How a league begins: anew, with what an earlier one left moved aside, or where an interrupted one stopped."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from agent_league.arena.plan import LeagueRequest
+from agent_league.arena.seats import Seat
 from agent_league.config import ConfigLoader
 from agent_league.errors import UserError
+from agent_league.league.app import ManagerSettings
 from agent_league.league.takeover import open_store
+from agent_league.model.agents import Role
+from agent_league.players.app import PlayerSettings
 from agent_league.storage.archive import archive_league
-from agent_league.storage.base import Saved
+from agent_league.storage.base import DISMISSED, Saved
 from agent_league.storage.files import read_object, write_json
 from agent_league.storage.paths import DataPaths
 
 
 def unfinished(home: Path, league_id: str, store: str | None) -> Saved | None:
-    """What there is to go on with; None where there is nothing."""
+    """What there is to go on with; None where there is nothing, or all is over and done with."""
     opened = open_store(home, store)
     try:
         saved = opened.read(league_id)
     finally:
         opened.close()
-    return None if saved is None or saved.season.announced else saved
+    return None if saved is None or saved.season.phase == DISMISSED else saved
 
 
-def begin_anew(home: Path, league_id: str, store: str | None, *, with_players: bool) -> Path | None:
+def progress(saved: Saved) -> str:
+    """How far a league is."""
+    played = sum(match.result is not None for match in saved.matches)
+    players = sum(agent.role == "player" for agent in saved.agents)
+    return f"{played} of {len(saved.matches)} matches played" if saved.matches else f"{players} players registered"
+
+
+def begin_anew(home: Path, league_id: str, store: str | None, seats: Sequence[Seat] = ()) -> Path | None:
     """Makes room for a new league; where the data of an earlier one was moved to, or None.
 
-    `with_players`: those who play in it start anew as well.
+    The agents of `seats` start anew with it, without histories and credentials; all others go on as they are.
     """
     opened = open_store(home, store)
     try:
+        saved = opened.read(league_id)
         opened.put_aside(league_id)
     finally:
         opened.close()
+    players = {seat.settings.wanted_id for seat in seats if isinstance(seat.settings, PlayerSettings)}
+    if players and saved:
+        players |= {agent.agent_id for agent in saved.agents if agent.role == Role.PLAYER}
+    for seat in seats:
+        if not isinstance(seat.settings, ManagerSettings):
+            seat.settings.credentials.forget()
     label = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    return archive_league(home, league_id, label, with_players=with_players)
+    return archive_league(home, league_id, label, sorted(players))
 
 
 def keep_request(request: LeagueRequest, league_id: str, overrides: dict[str, Any]) -> None:

@@ -97,10 +97,10 @@ class Fleet:
                     news = pipe.recv()
                 except (EOFError, OSError):  # killed with something unread, it breaks the pipe
                     child = self._lose(pipe)
-                    if completed:
-                        if child.seats == self._plans[0]:
-                            return
+                    if completed and child.seats != self._plans[0]:
                         continue
+                    if completed and child.process.exitcode == 0:
+                        return
                     sentence = self._replace(child)
                     if remark:
                         remark(sentence)

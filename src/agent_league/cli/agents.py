@@ -19,7 +19,6 @@ from agent_league.cli.options import (
     say,
 )
 from agent_league.config import ConfigLoader
-from agent_league.storage.base import Saved
 
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Manager = Annotated[str | None, typer.Option(help="The League Manager's address.", metavar="URL")]
@@ -45,7 +44,7 @@ def manager(
     active), or on `league start`. An unfinished league of this SHARED folder is continued where it stopped.
     """
     from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.beginning import begin_anew, unfinished
+    from agent_league.arena.beginning import begin_anew, progress, unfinished
     from agent_league.arena.checks import check_game, check_game_option, check_size
     from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import Seat, Watchers
@@ -71,8 +70,8 @@ def manager(
     check_ports([seat])
     saved = None if new else unfinished(home, league.league_id, store)
     if saved:
-        say(f"Going on with the league that was left unfinished: {_progress(saved)}. (--new begins another.)")
-    elif moved := begin_anew(home, league.league_id, store, with_players=False):
+        say(f"Going on with the league that was left unfinished: {progress(saved)}. (--new begins another.)")
+    elif moved := begin_anew(home, league.league_id, store):
         say(f"The data of an earlier league was moved to {moved}.")
     per_round = league.scheduling.matches_per_round
     if per_round is not None and per_round < players // 2:
@@ -85,13 +84,6 @@ def manager(
         say(f"The admin token is in {DataPaths(home).admin_token(league.league_id)}.")
 
     run_async(serve_until_interrupted([seat], Watchers(league=tell_event), ready))
-
-
-def _progress(saved: Saved) -> str:
-    """How far a league is."""
-    played = sum(match.result is not None for match in saved.matches)
-    players = sum(agent.role == "player" for agent in saved.agents)
-    return f"{played} of {len(saved.matches)} matches played" if saved.matches else f"{players} players registered"
 
 
 def referee(

@@ -37,7 +37,7 @@ def run(
 
     With --players every round has all its pairs; --set scheduling.matches_per_round=K splits rounds again.
     """
-    from agent_league.arena.beginning import begin_anew, keep_request, resumed
+    from agent_league.arena.beginning import begin_anew, keep_request, progress, resumed, unfinished
     from agent_league.arena.fleet import Fleet
     from agent_league.arena.hosting import check_ports
     from agent_league.arena.plan import LeagueRequest, make_plan
@@ -62,8 +62,10 @@ def run(
     plan = make_plan(loader, request)
     check_ports(plan.seats)
     if not resume:
-        if moved := begin_anew(home, plan.league.league_id, store, with_players=True):
-            say(f"The data of an earlier run was moved to {moved}.")
+        left = unfinished(home, plan.league.league_id, store)
+        if moved := begin_anew(home, plan.league.league_id, store, plan.seats):
+            kind = f"an unfinished league ({progress(left)})" if left else "an earlier run"
+            say(f"The data of {kind} was moved to {moved}.")
         keep_request(replace(request, store=None), plan.league.league_id, loader.overrides)
     log = JsonLogger("orchestrator", log_root=home / "logs", folder="system", level=plan.system.logging.level)
     log.info("league_run_started", league_id=plan.league.league_id, agents=len(plan.seats), seed=request.seed)

@@ -60,6 +60,8 @@ def simulate_faults(
         sys.stdout.write(orjson.dumps(progress.summary(failed)).decode() + "\n")
     elif failed is not None:
         sys.stdout.write(_told(failed, _again(failed.scenario.seed, players, referees, faults)))
+    elif not trace:
+        sys.stdout.write(f"{progress.leagues} leagues: every promise was kept.\n")
     if failed is not None:
         raise typer.Exit(FAILED)
 
@@ -144,6 +146,7 @@ def _again(seed: int, players: int | None, referees: int | None, faults: str) ->
 def _told(report: Any, again: str) -> str:
     scenario = report.scenario
     lines = [
+        "",
         f"Seed {scenario.seed}: {scenario.players} players, {scenario.referees} referees, {report.calls} calls.",
         *(f"Broken: {breach.invariant}: {breach.what}" for breach in report.breaches),
         "",

@@ -26,7 +26,7 @@ from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event
 from agent_league.protocol.checks import Envelope
-from agent_league.protocol.methods import Method
+from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.tokens import SigningKey
 from agent_league.storage.base import Store
 from agent_league.storage.files import write_whole
@@ -90,6 +90,7 @@ class LeagueManager:
         passes = Passes(key, self.season.league_id, self._clock, system.heartbeat.match_sec)
         words = ManagerWords(self.season, self._clock, passes)
         self._records = Records(self.season, settings.home, self._clock, self.log)
+        self._journal.on_commit = self._records.committed
         self._announcer = Announcer(self.season, words, passes, line, system.timeouts, self.log)
         self._prober = Prober(self.season, passes, line, system)
         self._conductor = Conductor(
@@ -122,6 +123,8 @@ class LeagueManager:
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> None:
         self._gate.check(method, envelope, bearer, self._clock.now())
+        if envelope and method.caller in (Caller.AGENT, Caller.REFEREE):
+            self.season.revive(envelope.sender.agent_id)  # who calls is there
 
     def health(self) -> dict[str, Any]:
         return {
@@ -139,6 +142,7 @@ class LeagueManager:
             ending.callback(self.log.close)
             ending.callback(self._records.close)
             ending.push_async_callback(self._journal.close)
+            ending.callback(self._dismiss)
             ending.push_async_callback(self._announcer.close)
             ending.push_async_callback(self._conductor.close)
             ending.push_async_callback(self._prober.close)
@@ -155,6 +159,10 @@ class LeagueManager:
             self.season.resume()
             self._prober.resume()
             self._go.set()
+
+    def _dismiss(self) -> None:
+        if self.completed.is_set():
+            self.season.dismiss()
 
     async def _conduct(self) -> None:
         await self._go.wait()

@@ -34,7 +34,12 @@ class Journal:
     """Writes the rows of one season."""
 
     def __init__(
-        self, store: Store, season_id: int, log: JsonLogger, rng: Random, offload: Offload = asyncio.to_thread
+        self,
+        store: Store,
+        season_id: int,
+        log: JsonLogger,
+        rng: Random,
+        offload: Offload = asyncio.to_thread,
     ) -> None:
         self._store = store
         self._season_id = season_id
@@ -47,6 +52,8 @@ class Journal:
         self._rested = 0.0
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._worker: asyncio.Task[None] | None = None
+        self.on_commit: Callable[[], None] = lambda: None
+        """Told after each commit, before those who waited for it go on."""
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Gets an exception where the season can't be kept any longer."""
 
@@ -75,6 +82,7 @@ class Journal:
                 self._worker.cancel()
                 await asyncio.wait(late)
                 self._log.error("not_saved", rows=len(self._rows))
+                self._tell_waiting(_stopped())
         self._store.close()
 
     async def _work(self) -> None:
@@ -86,6 +94,7 @@ class Journal:
                 await self._write(rows)
                 self._rested = asyncio.get_running_loop().time() + GROUP_SECONDS
                 self._written = upto
+                self.on_commit()
                 while self._waiting and self._waiting[0][0] <= upto:
                     _, done = self._waiting.popleft()
                     if not done.done():
@@ -114,9 +123,12 @@ class Journal:
         if not self.broken.done():
             self.broken.set_exception(LeagueFailed(sentence))
             self.broken.exception()  # whoever doesn't ask doesn't want to know
+        self._tell_waiting(_stopped())
+
+    def _tell_waiting(self, why: Refusal) -> None:
         for _, done in self._waiting:
             if not done.done():
-                done.set_exception(_stopped())
+                done.set_exception(why)
         self._waiting.clear()
 
 

@@ -84,6 +84,8 @@ class Leases:
                 continue
             alive = loop.time()
             for match_id in unknown:
+                if match_id not in in_hand:
+                    continue  # reported in the meantime
                 self._let_go(match_id, referee_id, "the referee knows nothing of it")
 
     async def _unknown(self, referee_id: str, match_ids: list[str]) -> list[str]:

@@ -22,19 +22,28 @@ class Records:
         self._queries = Queries(season)
         self._standings = StandingsRepository(season.league_id, home)
         self._rounds = RoundsRepository(season.league_id, home)
-        self._projection = Projection(self.save, log)
+        self._projection = Projection(self._ask, log)
+        self._due = False
         season.listen(self._on_event)
 
     def refresh(self) -> None:
         """Brings the files in line with a season that was taken up."""
         self._projection.changed()
 
+    def committed(self) -> None:
+        """Told after each commit: whoever can commit is the manager, and the files are its own."""
+        if self._due:
+            self._write()
+
     def drop(self) -> None:
-        """Leaves the files as they are."""
+        """Leaves the files as they are: they are another manager's now."""
         self._projection.drop()
+        self._due = False
 
     def close(self) -> None:
         self._projection.flush()
+        if self._due:
+            self._write()
 
     def _on_event(self, event: Event) -> None:
         details: dict[str, Any] = brief(event)
@@ -44,7 +53,19 @@ class Records:
         self._log.info(type(event).__name__, **details)
         self._projection.changed()
         if isinstance(event, LeagueCompleted):
-            self._projection.flush()  # once the end is told, nobody may be left to write it
+            self._projection.flush()  # with the commit of the end; once it is told, nobody may be left to write it
+
+    def _ask(self) -> None:
+        """The files are written with the next commit, so that a manager that was replaced doesn't write them."""
+        self._due = True
+        self._season.touch()
+
+    def _write(self) -> None:
+        self._due = False
+        try:
+            self.save()
+        except OSError as error:
+            self._log.error("write_failed", error=str(error))
 
     def save(self) -> None:
         """Writes both files as the season stands now."""

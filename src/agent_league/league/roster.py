@@ -3,7 +3,6 @@
 Decides every application; the reasons of a refusal are those of the protocol.
 """
 
-import ipaddress
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from agent_league.league.tokens import new_token, same_hash, token_hash
 from agent_league.model.agents import AgentState, Player, Referee, Role
 from agent_league.model.names import likeness
 from agent_league.transport.breaker import Breaker
+from agent_league.transport.hosts import is_loopback, plain_host
 
 ID_FORMS = {
     Role.PLAYER: re.compile(r"P(0[1-9]|[1-9]\d{1,3})", re.ASCII),
@@ -104,7 +104,7 @@ class RosterRules:
     def tokenless_return(self) -> bool:
         if self.security.allow_tokenless_return is not None:
             return self.security.allow_tokenless_return
-        return all(is_loopback(host) for host in self.allowed_hosts)
+        return all(is_loopback(host) or plain_host(host) == "localhost" for host in self.allowed_hosts)
 
 
 class Roster:
@@ -264,15 +264,6 @@ def endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | None:
         return f"{expected}, at most {MAX_ENDPOINT} characters, without blanks or control characters"
     if "@" in parts.netloc or parts.fragment:
         return f"{expected}, without user name, password or fragment"
-    if "*" not in allowed_hosts and host not in allowed_hosts:
+    if "*" not in allowed_hosts and plain_host(host) not in map(plain_host, allowed_hosts):
         return f"the host {host!r} is not in network.allowed_hosts of system.json"
     return None
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -31,7 +31,7 @@ from agent_league.model.events import (
 )
 from agent_league.model.results import MatchResult, Scoring, StandingsRow
 from agent_league.model.schedule import Pairing, Round, Schedule
-from agent_league.storage.base import Row, Saved, SeasonRow
+from agent_league.storage.base import DISMISSED, Row, Saved, SeasonRow
 
 Listener = Callable[[Event], None]
 Keep = Callable[[Row], None]
@@ -71,7 +71,7 @@ class Season:
                 failure_threshold=self._failure_threshold,
             )
         )
-        self.phase = Phase(row.phase)
+        self.phase = Phase.COMPLETED if row.phase == DISMISSED else Phase(row.phase)
         self.schedule = Schedule(())
         self.current_round = 0
         self.rounds_completed = row.rounds_completed
@@ -145,6 +145,7 @@ class Season:
         self._set_schedule(self.preview())
         for pairing in self.schedule.pairings:
             self._keep(match_row(pairing, None, None))
+        self._keep_season(settings=self.league.model_dump(mode="json"))  # from here on they stand
         self._enter(Phase.RUNNING, AgentState.ACTIVE)
         self._tell(
             LeagueStarted(
@@ -248,6 +249,14 @@ class Season:
     def close(self) -> None:
         """The end has been told to all who listen."""
         self._keep_season(announced=True)
+
+    def touch(self) -> None:
+        """Writes the season's row again, which only its manager can."""
+        self._keep(self._row)
+
+    def dismiss(self) -> None:
+        """Its manager has stopped in good order after the end: whoever comes next begins another."""
+        self._keep_season(phase=DISMISSED)
 
     def note_call(self, agent_id: str, *, ok: bool) -> None:
         """Counts what becomes of a call to an agent: enough failures in a row suspend it."""

@@ -53,6 +53,11 @@ class PlayerSettings:
     seed: str | None = None
     exit_when_done: bool = False
 
+    @property
+    def credentials(self) -> CredentialsFile:
+        """Where this agent keeps what it needs to come back as itself."""
+        return CredentialsFile(self.home, Role.PLAYER, self.display_name, self.endpoint, self.manager)
+
 
 class Player:
     """Takes part in a league, in several matches at once if need be."""
@@ -86,7 +91,7 @@ class Player:
             Line(carrier),
             self._clock,
             self.log,
-            CredentialsFile(settings.home, self.role, settings.display_name, settings.endpoint, settings.manager),
+            settings.credentials,
             verify=settings.system.security.verify_callers,
             remark=remark,
             rng=rng,
@@ -176,6 +181,8 @@ class Player:
     def _memory(self) -> History:
         """The memory, which has a place once we have an id."""
         if self._history is None or self._history.player_id != self.agent_id:
+            if self._history:
+                self._history.close()
             self.log.rename(self.agent_id)
             self._history = History(self.agent_id, self._settings.display_name, self._settings.home, self.log)
         return self._history

@@ -43,12 +43,9 @@ class History:
         self._known: dict[Key, GameRecord] = {}
         self._expected: set[Key] = set()
         self._total = 0
-        saved = self._repository.load()
-        if saved.get("display_name", display_name) != display_name:
+        if self._owner() not in (None, display_name):
             self._repository.put_aside()  # ids are given anew in each league; memories are not
-            self._journal.clear()
-            saved = {}
-        self._recall(saved)
+        self._recall(self._repository.load())
 
     def expect(self, season: str | None, league_id: str | None, match_id: str) -> None:
         """A match is about to be played: an earlier result under the same ids is not its result."""
@@ -66,7 +63,7 @@ class History:
         self._expected.discard(key)
         self._take(game)
         try:
-            self._journal.append({"number": self._total, "game": game})
+            self._journal.append({"number": self._total, "display_name": self._display_name, "game": game})
         except OSError as error:
             self._log.error("write_failed", error=str(error))
         self._projection.changed()
@@ -95,6 +92,12 @@ class History:
     def close(self) -> None:
         self._projection.flush()
         self._journal.close()
+
+    def _owner(self) -> str | None:
+        """Whose memory lies at this place; after a kill it may be the journal alone."""
+        places = (self._repository.load(), *self._journal.read()[:1])
+        names = (place.get("display_name") for place in places)
+        return next((name for name in names if isinstance(name, str)), None)
 
     def _recall(self, saved: Mapping[str, Any]) -> None:
         """What the file holds, and those games of the journal that came after it was written."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent_league.clock import Clock, SystemClock
 from agent_league.config import GamesRegistry, SystemConfig
-from agent_league.errors import CallFailed, ErrorCode, Refusal
+from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
 from agent_league.games.registry import Game, load_game
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role, advance
@@ -56,6 +56,11 @@ class RefereeSettings:
     seed: str | None = None
     exit_when_done: bool = False
 
+    @property
+    def credentials(self) -> CredentialsFile:
+        """Where this agent keeps what it needs to come back as itself."""
+        return CredentialsFile(self.home, Role.REFEREE, self.display_name, self.endpoint, self.manager)
+
 
 class Referee:
     """Runs the matches that the manager gives it, several at once."""
@@ -100,7 +105,7 @@ class Referee:
             self._line,
             self._clock,
             self.log,
-            CredentialsFile(settings.home, self.role, settings.display_name, settings.endpoint, settings.manager),
+            settings.credentials,
             verify=system.security.verify_callers,
             remark=remark,
             rng=rng,
@@ -149,16 +154,33 @@ class Referee:
             self.log.rename(self.agent_id)
             self._remark(f"Registered as {self.agent_id}.")
             async with asyncio.TaskGroup() as self._group:
-                await self._session.until(self._done, self._settings.system.heartbeat.quiet_sec, self._league_completed)
-                for task in self._running.values():
-                    task.cancel()  # every result is in: what we are still at was given to another
-                if not self._settings.exit_when_done:
+                failure = await self._until_the_end()
+                self._drop_unfinished()
+                if not failure and not self._settings.exit_when_done:
                     await asyncio.Event().wait()
+            if failure:
+                raise failure
         finally:
             try:
                 await self._desk.outboxes.close()
             finally:
                 self.log.close()
+
+    async def _until_the_end(self) -> LeagueFailed | None:
+        """Why there is no place for us any more, where that is so."""
+        quiet = self._settings.system.heartbeat.quiet_sec
+        try:
+            await self._session.until(self._done, quiet, self._league_completed)
+        except LeagueFailed as error:
+            self._league_completed()
+            return error
+        return None
+
+    def _drop_unfinished(self) -> None:
+        """Every result is in: what we still play was given to another. What is played is still reported, once."""
+        for match_id, task in self._running.items():
+            if self._matches[match_id].verdict is None:
+                task.cancel()
 
     def _begin(self, order: v2.StartMatch) -> None:
         """Takes a match, unless it has this order already; refuses what it can't take."""
@@ -212,7 +234,7 @@ class Referee:
         """Plays a match and reports it until the manager has it; its file is there once the result counts."""
         match_id = play.match.match_id
         files = MatchRepository(play.order.league_id, self._settings.home)
-        counts = False
+        counts: bool | None = None
         try:
             verdict = await self._judged(play)
             self._write(lambda: files.propose(match_id, play.record(), self.agent_id))
@@ -228,8 +250,9 @@ class Referee:
         except Exception as error:  # noqa: BLE001 - one match's fault must not end the others
             self.log.error("match_failed", match_id=match_id, error=repr(error))
         finally:
-            settle = files.accept if counts else files.drop
-            self._write(lambda: settle(match_id, self.agent_id))
+            if counts is not None:
+                settle = files.accept if counts else files.drop
+                self._write(lambda: settle(match_id, self.agent_id))
             del self._running[match_id]
 
     async def _judged(self, play: MatchPlay) -> Verdict:
@@ -240,8 +263,11 @@ class Referee:
             self.log.error("match_aborted", match_id=play.match.match_id, error=repr(error))
             return await play.abort()
 
-    async def _report(self, play: MatchPlay) -> bool:
-        """Sends the report again until it is acknowledged or refused for good; whether it counts."""
+    async def _report(self, play: MatchPlay) -> bool | None:
+        """Sends the report again until it is acknowledged or refused for good; whether it counts, where we can tell.
+
+        After the end of the league nobody needs it any more, and a manager that doesn't answer isn't waited for.
+        """
         if play.verdict is None:
             return False
         limit = self._settings.system.timeouts.generic_response_timeout_sec
@@ -261,6 +287,8 @@ class Referee:
                     return False
                 failures += 1
                 self.log.warning("report_failed", match_id=play.match.match_id, message=error.message)
+                if self._done.is_set():
+                    return None
                 await asyncio.sleep(reconnect_delay(failures, self._desk.rng))
             else:
                 return True

@@ -19,6 +19,10 @@ class Deposed(AgentLeagueError):
     """Another manager has opened the season since; whoever is told so must stop."""
 
 
+DISMISSED = "DISMISSED"
+"""The phase of a season that is over, and whose manager has stopped in good order."""
+
+
 @dataclass(frozen=True, slots=True)
 class SeasonRow:
     """One league from its first registration to its end."""

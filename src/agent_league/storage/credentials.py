@@ -28,5 +28,9 @@ class CredentialsFile:
         """What was saved; nothing where there is no such file."""
         return read_object(self.path) or {}
 
+    def forget(self) -> None:
+        """Whoever comes next at this place is somebody new."""
+        self.path.unlink(missing_ok=True)
+
     def save(self, content: dict[str, Any]) -> None:
         write_whole(self.path, orjson.dumps(content, option=orjson.OPT_INDENT_2), mode=0o600)

@@ -117,17 +117,24 @@ class PlayerHistoryRepository:
     def __init__(self, player_id: str, home: Path | str = HOME) -> None:
         self.player_id = player_id
         self.path = DataPaths(Path(home)).history(player_id)
+        self.journal = DataPaths(Path(home)).history_journal(player_id)
 
     def load(self) -> dict[str, Any]:
         empty = {"schema_version": SCHEMA_VERSION, "player_id": self.player_id}
         return read_object(self.path) or {**empty, "stats": {}, "matches": [], "opponents": {}}
 
     def put_aside(self) -> None:
-        """Makes room for somebody else's history; this one stays beside it."""
+        """Makes room for somebody else's history; this one and its journal stay beside it."""
         number = 1
-        while (aside := self.path.with_name(f"history-{number}.json")).exists():
+        while self._aside(self.path, number).exists() or self._aside(self.journal, number).exists():
             number += 1
-        self.path.rename(aside)
+        for path in (self.path, self.journal):
+            if path.exists():
+                path.rename(self._aside(path, number))
+
+    @staticmethod
+    def _aside(path: Path, number: int) -> Path:
+        return path.with_name(path.name.replace("history", f"history-{number}", 1))
 
     def save(self, history: Mapping[str, Any]) -> None:
         write_json(self.path, {"schema_version": SCHEMA_VERSION, "player_id": self.player_id, **history})

@@ -5,6 +5,7 @@ Holds the same manager, referees and players as life does. What befalls them is 
 
 import asyncio
 import errno
+import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -65,20 +66,27 @@ class Disks:
     def watched(self) -> Iterator[None]:
         """Inside, files of agents whose disk is full can't be made."""
         with ExitStack() as patches:
-            for name in ("open", "mkdir"):
-                patches.enter_context(patch.object(os, name, self._guarded(getattr(os, name))))
+            for module, name in ((os, "open"), (os, "mkdir"), (io, "open")):
+                patches.enter_context(patch.object(module, name, self._guarded(getattr(module, name))))
             yield
 
     def _guarded(self, function: Any) -> Any:
         def guarded(path: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.full and self._is_full(path):
+            if self.full and _writes(*args, **kwargs) and self._is_full(path):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
             return function(path, *args, **kwargs)
 
         return guarded
 
     def _is_full(self, path: Any) -> bool:
+        if isinstance(path, int):  # a file that is open already
+            return False
         return any(Path(path).is_relative_to(self.root / name) for name in self.full)
+
+
+def _writes(mode: Any = 0o777, *_: Any, **__: Any) -> bool:
+    """Whether a call of `os.open`, `os.mkdir` or `io.open` with this second argument makes something."""
+    return not set("wax+").isdisjoint(mode) if isinstance(mode, str) else bool(mode & (os.O_CREAT | 0o777))
 
 
 class FailingStore:
