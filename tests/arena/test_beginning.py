@@ -81,6 +81,14 @@ def test_a_new_league_has_room_and_the_old_one_is_kept(home: Path, plan: PlanMak
     assert begin_anew(home, LEAGUE_ID, None) is None
 
 
+def test_a_database_that_was_forgotten_is_asked_for(home: Path, tmp_path: Path) -> None:
+    begin_anew(home, LEAGUE_ID, f"sqlite:///{tmp_path / 'elsewhere.db'}")
+    with pytest.raises(UserError, match=r"is kept in .*elsewhere\.db, not in its own data/league\.db\. Name that one"):
+        unfinished(home, LEAGUE_ID, None)
+    begin_anew(home, LEAGUE_ID, None)
+    assert unfinished(home, LEAGUE_ID, None) is None
+
+
 def test_each_database_has_its_own_league(home: Path, tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'elsewhere.db'}"
     season(home, address, phase="RUNNING")

@@ -127,7 +127,7 @@ def test_a_taken_port_and_a_taken_name_end_with_a_sentence(tmp_path: Path) -> No
         manager.prints("P01 registered: Stay or Change")
         for used, code, sentence in (
             (port + 1, 2, "or choose another with --port."),
-            (port + 2, 1, "Duplicate display name ('Stay or Change' is taken)"),
+            (port + 2, 1, "Duplicate display name ('Stay or Change' is taken; if that is you"),
         ):
             second = Running([*example, used])
             stack.callback(second.close)

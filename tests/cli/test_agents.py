@@ -172,7 +172,9 @@ def test_a_rejected_registration_ends_with_a_sentence(waiting: Waiting, kind: st
     options = ["--port", waiting.port + 3, "--name", "Ann", "--manager", waiting.url, "--home", waiting.home]
     done = league(kind, *options)
     assert done.returncode == 1
-    expected = f"league: {waiting.url} rejected the registration: Duplicate display name ('Ann' is taken)"
+    expected = (
+        f"league: {waiting.url} rejected the registration: Duplicate display name ('Ann' is taken; if that is you, "
+    )
     assert expected in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -15,7 +15,10 @@ from typing import Any
 
 import pytest
 
+from agent_league.clock import SystemClock
+from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
+from agent_league.league.takeover import open_store, taken_up
 from tests.cli.command import (
     BOUND,
     LEAGUE,
@@ -158,7 +161,7 @@ def test_a_second_run_moves_the_earlier_data_aside(played: Played, tmp_path: Pat
     shutil.copytree(played.home, tmp_path / "SHARED")
     done = league("run", "--json", "--players", 2, "--referees", 1, *ports(2, 1), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "The data of an earlier run was moved to" in done.stderr
+    assert "The data of an earlier league was moved to" in done.stderr
     assert "No SHARED folder" not in done.stderr
     (moved,) = (tmp_path / "SHARED" / "data" / "archive" / LEAGUE_ID).iterdir()
     assert json.loads((moved / "league" / "standings.json").read_text())["standings"] == played.summary["standings"]
@@ -308,6 +311,18 @@ def test_resume_with_options_of_a_new_run_is_refused(played: Played, options: li
     done = league("run", "--resume", *options, "--home", played.home)
     assert (done.returncode, done.stdout) == (2, "")
     assert "league: --resume continues a run as it was started; leave out all but --home" in done.stderr
+
+
+def test_an_unfinished_league_is_not_put_aside_unless_asked(tmp_path: Path) -> None:
+    make_home(tmp_path)
+    store = open_store(tmp_path, None)
+    taken_up(store, ConfigLoader(tmp_path).load_league(), SystemClock())
+    store.close()
+    command = ["run", "--json", "--players", 2, "--referees", 1, *ports(2, 1), "--home", tmp_path]
+    refused = league(*command)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "holds an unfinished league (0 players registered). Continue it with `league run --resume`" in refused.stderr
+    assert league(*command, "--new").returncode == 0
 
 
 def test_a_run_that_came_to_its_end_is_not_resumed_and_its_files_stay(played: Played) -> None:

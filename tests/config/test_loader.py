@@ -184,6 +184,11 @@ def test_a_wrong_value_is_named_with_file_and_path(home: Path, file: str, path: 
     assert problem in rest
 
 
+def test_a_lease_must_be_longer_than_the_time_between_two_questions(home: Path) -> None:
+    change(home, SYSTEM, "heartbeat.lease_sec", 2)
+    assert mistake(home, SYSTEM).endswith("heartbeat.lease_sec: expected more than heartbeat.interval_sec (2), found 2")
+
+
 def test_a_wrong_value_is_shown_as_it_stands_in_the_file(home: Path) -> None:
     change(home, SYSTEM, "security.enable_auth_tokens", "yes")
     assert mistake(home, SYSTEM).endswith('security.enable_auth_tokens: should be a valid boolean, found "yes"')

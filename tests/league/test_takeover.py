@@ -30,6 +30,7 @@ from agent_league.storage.memory import Memory, MemoryStore
 from agent_league.testing.peers import ScriptedPlayer
 from agent_league.testing.virtual_time import VirtualClock, run_in_virtual_time
 from agent_league.transport.memory import MemoryNetwork
+from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, MANAGER, Office, at_work, open_office, within
 from tests.league.scripted_referee import ScriptedReferee
 from tests.league.strongroom import a_while
@@ -429,6 +430,20 @@ async def test_a_key_of_an_applicant_is_known_to_the_next_manager(home: Path) ->
     assert answers[0]["auth_token"] != answers[1]["auth_token"]
     assert answers[0]["public_key"] == answers[1]["public_key"]
     assert key["application_key"] not in str(succession.memory.seasons)
+
+
+async def test_the_rules_that_a_league_started_with_are_kept_whatever_they_were_when_it_was_made(
+    office: OfficeMaker,
+) -> None:
+    store = MemoryStore()
+    office({"scoring.win_points": 3}, store=store)  # made under one rule,
+    here = office({"scoring.win_points": 5}, store=MemoryStore(store.memory))  # started under another
+    await here.seat_players(2)
+    await here.seat_referee(auto_report=False)
+    await here.start()
+    saved = store.read(LEAGUE_ID)
+    assert saved is not None
+    assert saved.season.settings["scoring"]["win_points"] == 5
 
 
 def test_a_league_is_taken_up_with_the_key_it_began_with_and_a_new_one_gets_its_own(home: Path) -> None:

@@ -231,6 +231,17 @@ async def test_a_namesakes_journal_is_not_ours(home: Path) -> None:
     memory.close()
 
 
+async def test_a_namesakes_journal_alone_is_not_ours_and_stays_beside(home: Path) -> None:
+    memory = remembered(home)
+    memory.remember(record("key", "R1M1", "WIN"))  # and then a kill: there is no file yet
+    other = History("P01", "Somebody else", home, JsonLogger("P01", log_root=home / "logs"))
+    assert other.games == []
+    aside = journal_of(home).with_name("history-1.journal.jsonl")
+    assert "R1M1" in aside.read_text()
+    memory._journal.close()
+    memory._projection.drop()
+
+
 DAMAGED: dict[str, bytes] = {
     "empty": b"",
     "cut off": b'{"matches": [{"match_id": "R1',

@@ -10,7 +10,7 @@ import pytest
 
 from agent_league.errors import LeagueFailed
 from agent_league.referee.app import Referee
-from agent_league.testing.peers import ScriptedManager, ScriptedPlayer, always, hang
+from agent_league.testing.peers import Params, ScriptedManager, ScriptedPlayer, always, hang
 from agent_league.testing.virtual_time import in_virtual_time
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_server import HttpServer, make_app
@@ -75,6 +75,24 @@ async def test_a_referee_started_before_the_manager_waits_for_it(home: Path) -> 
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
+
+
+@in_virtual_time
+async def test_a_referee_that_loses_its_place_ends_with_the_managers_sentence(home: Path) -> None:
+    """The manager forgets it, and then has no room for it."""
+    answers = iter([None, {"status": "REJECTED", "reason": "Registration closed", "referee_id": None}])
+    manager = ScriptedManager()
+    welcome = manager._scripts["register_referee"]
+
+    async def register(params: Params) -> Any:
+        return next(answers) or await welcome(params)
+
+    manager._scripts["register_referee"] = register
+    manager._scripts["league_query"] = always({"message_type": "LEAGUE_ERROR", "error_code": "E013", "message": "who?"})
+    network = MemoryNetwork()
+    network.attach(manager.endpoint, manager.answer)
+    with pytest.raises(LeagueFailed, match="rejected the registration: Registration closed"):
+        await Referee(referee_settings(home), network).run()
 
 
 @in_virtual_time

@@ -23,6 +23,7 @@ from agent_league.storage.paths import DataPaths
 def unfinished(home: Path, league_id: str, store: str | None) -> Saved | None:
     """What there is to go on with; None where there is nothing, or all is over and done with."""
     opened = open_store(home, store)
+    _check_store(home, league_id, opened.name_in(home))
     try:
         saved = opened.read(league_id)
     finally:
@@ -55,7 +56,19 @@ def begin_anew(home: Path, league_id: str, store: str | None, seats: Sequence[Se
         if not isinstance(seat.settings, ManagerSettings):
             seat.settings.credentials.forget()
     label = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    return archive_league(home, league_id, label, sorted(players))
+    moved = archive_league(home, league_id, label, sorted(players))
+    write_json(DataPaths(home).store_name(league_id), {"store": opened.name_in(home)})
+    return moved
+
+
+def _check_store(home: Path, league_id: str, name: str) -> None:
+    """A database that was forgotten, or another one, would begin another league in silence."""
+    kept = (read_object(DataPaths(home).store_name(league_id)) or {}).get("store", name)
+    if kept != name:
+        raise UserError(
+            f"The last league of {home} is kept in {kept}, not in {name}. Name that one with --store, or begin another "
+            "league with --new."
+        )
 
 
 def keep_request(request: LeagueRequest, league_id: str, overrides: dict[str, Any]) -> None:

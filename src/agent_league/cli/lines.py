@@ -14,6 +14,7 @@ from agent_league.model.events import (
     MatchFinished,
     RoundCompleted,
     RoundStarted,
+    StoreChanged,
 )
 from agent_league.model.names import printable
 from agent_league.model.results import MatchResult, Outcome
@@ -28,6 +29,8 @@ def tell_event(event: Event) -> None:
             line = f"{event.agent_id} registered{again}: {event.display_name} at {event.endpoint}"
         case AgentStateChanged():
             line = f"{event.agent_id} is {event.state}: {event.why}"
+        case StoreChanged():
+            line = "The database is back." if event.is_there else f"{event.why}. Nothing is lost; trying again."
         case LeagueStarted():
             line = f"The league starts: {event.players} players, {event.rounds} rounds, {event.matches} matches."
         case LeagueResumed():

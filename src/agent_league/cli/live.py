@@ -21,6 +21,7 @@ from agent_league.model.events import (
     LeagueStarted,
     MatchFinished,
     RoundStarted,
+    StoreChanged,
 )
 from agent_league.model.names import printable
 from agent_league.model.results import Scoring, StandingsRow
@@ -96,6 +97,10 @@ class LeagueView:
                 if self._standings is not None:
                     self._standings.record(event.result)
                 self._progress.advance(self._bar)
+            case StoreChanged():
+                self.remark(
+                    "The database is back." if event.is_there else f"{event.why}. Nothing is lost; trying again."
+                )
             case AgentStateChanged():
                 self._remarks.append(f"{event.agent_id} is {event.state}: {event.why}")
             case _:

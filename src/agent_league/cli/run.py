@@ -10,7 +10,7 @@ import orjson
 import typer
 
 from agent_league.cli.options import FirstPort, Home, OptionalPort, Seed, Set, Store, open_home, say
-from agent_league.errors import AgentLeagueError
+from agent_league.errors import AgentLeagueError, UserError
 from agent_league.model.events import LeagueCompleted
 
 TICK_SECONDS = 0.25
@@ -31,6 +31,7 @@ def run(
     settings: Set = None,
     store: Store = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run, as it was started.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Put an unfinished league aside and begin another.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Start a manager, referees and players, play the league, show it live, print the table.
@@ -62,10 +63,13 @@ def run(
     plan = make_plan(loader, request)
     check_ports(plan.seats)
     if not resume:
-        left = unfinished(home, plan.league.league_id, store)
+        if not new and (left := unfinished(home, plan.league.league_id, store)):
+            raise UserError(
+                f"{home} holds an unfinished league ({progress(left)}). Continue it with `league run --resume` or "
+                "`league manager`, put it aside with --new, or play elsewhere with --home."
+            )
         if moved := begin_anew(home, plan.league.league_id, store, plan.seats):
-            kind = f"an unfinished league ({progress(left)})" if left else "an earlier run"
-            say(f"The data of {kind} was moved to {moved}.")
+            say(f"The data of an earlier league was moved to {moved}.")
         keep_request(replace(request, store=None), plan.league.league_id, loader.overrides)
     log = JsonLogger("orchestrator", log_root=home / "logs", folder="system", level=plan.system.logging.level)
     log.info("league_run_started", league_id=plan.league.league_id, agents=len(plan.seats), seed=request.seed)

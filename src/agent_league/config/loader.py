@@ -33,7 +33,12 @@ class ConfigLoader:
         self.overrides = dict(overrides or {})
 
     def load_system(self) -> SystemConfig:
-        return self._load("system.json", SystemConfig, self._overrides_for(SystemConfig))
+        system = self._load("system.json", SystemConfig, self._overrides_for(SystemConfig))
+        interval, lease = system.heartbeat.interval_sec, system.heartbeat.lease_sec
+        if lease <= interval:
+            problem = f"expected more than heartbeat.interval_sec ({interval:g}), found {lease:g}"
+            raise self.wrong("system.json", "heartbeat.lease_sec", problem)
+        return system
 
     def load_agents(self) -> AgentsConfig:
         return self._load("agents/agents_config.json", AgentsConfig)

@@ -91,6 +91,7 @@ class LeagueManager:
         words = ManagerWords(self.season, self._clock, passes)
         self._records = Records(self.season, settings.home, self._clock, self.log)
         self._journal.on_commit = self._records.committed
+        self._journal.on_trouble = lambda why: self.season.note_store(is_there=why is None, why=why or "")
         self._announcer = Announcer(self.season, words, passes, line, system.timeouts, self.log)
         self._prober = Prober(self.season, passes, line, system)
         self._conductor = Conductor(

@@ -52,6 +52,8 @@ class Journal:
         self._rested = 0.0
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._worker: asyncio.Task[None] | None = None
+        self.on_trouble: Callable[[str | None], None] = lambda _: None
+        """Told why the store can't be used, once, and None when it can again."""
         self.on_commit: Callable[[], None] = lambda: None
         """Told after each commit, before those who waited for it go on."""
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -110,8 +112,12 @@ class Journal:
             except StoreFailed as error:
                 failures += 1
                 self._log.error("store_failed", error=str(error), rows=len(rows), attempt=failures)
+                if failures == 1:
+                    self.on_trouble(str(error))
                 await asyncio.sleep(reconnect_delay(failures, self._rng))
             else:
+                if failures:
+                    self.on_trouble(None)
                 return
 
     def _break(self, error: Exception) -> None:

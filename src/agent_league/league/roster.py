@@ -153,7 +153,8 @@ class Roster:
             raise Rejected(Reason.UNSUPPORTED_GAME, f"this league plays {self._rules.game_type!r}")
         namesake = self._named(application)
         if namesake is not None and namesake is not known:
-            raise Rejected(Reason.DUPLICATE_NAME, f"{application.display_name!r} is taken")
+            hint = f"if that is you, come back as {namesake.agent_id} with the same name, port and SHARED folder"
+            raise Rejected(Reason.DUPLICATE_NAME, f"{application.display_name!r} is taken; {hint}")
         if known is not None:
             return self._readmit(known, application, now)
         if not is_open:

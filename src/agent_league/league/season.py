@@ -28,6 +28,7 @@ from agent_league.model.events import (
     MatchFinished,
     RoundCompleted,
     RoundStarted,
+    StoreChanged,
 )
 from agent_league.model.results import MatchResult, Scoring, StandingsRow
 from agent_league.model.schedule import Pairing, Round, Schedule
@@ -249,6 +250,10 @@ class Season:
     def close(self) -> None:
         """The end has been told to all who listen."""
         self._keep_season(announced=True)
+
+    def note_store(self, *, is_there: bool, why: str = "") -> None:
+        """What is changed waits for the store, or waits no longer."""
+        self._tell(StoreChanged(is_there, why))
 
     def touch(self) -> None:
         """Writes the season's row again, which only its manager can."""

@@ -1,6 +1,7 @@
 """Taking up a league from the store: where an earlier manager left it, or from the beginning."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -9,8 +10,11 @@ from agent_league.config.models import LeagueConfig
 from agent_league.protocol.tokens import SigningKey
 from agent_league.storage.base import Saved, Store
 
+if TYPE_CHECKING:
+    from agent_league.storage.sql import SqlStore
 
-def open_store(home: Path, address: str | None) -> Store:
+
+def open_store(home: Path, address: str | None) -> "SqlStore":
     """The store that a manager keeps its league in."""
     from agent_league.storage.sql import SqlStore, store_address  # noqa: PLC0415 - only managers need a database
 

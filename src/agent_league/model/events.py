@@ -30,6 +30,14 @@ class AgentStateChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreChanged:
+    """The manager's database is away, and the league waits for it; or it is back."""
+
+    is_there: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class LeagueStarted:
     """Registration is closed and the schedule stands."""
 
@@ -89,6 +97,7 @@ class LeagueCompleted:
 Event = (
     AgentRegistered
     | AgentStateChanged
+    | StoreChanged
     | LeagueStarted
     | LeagueResumed
     | RoundStarted

@@ -245,6 +245,10 @@ class Player:
 
     async def _told_end(self, message: v2.LeagueCompleted) -> Reply:
         self.log.info("league_completed", champion=message.champion.player_id)
+        if not self._done.is_set():
+            own = next((row for row in message.final_standings if row.player_id == self.agent_id), None)
+            place = f"{self.agent_id} is number {own.rank} with {own.points} points; " if own else ""
+            self._remark(f"The league is over: {place}the champion is {message.champion.player_id}.")
         self._end()
         return OK
 

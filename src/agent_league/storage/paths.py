@@ -33,6 +33,9 @@ class DataPaths:
     def run_request(self, league_id: str) -> Path:
         return self.league(league_id) / "run.json"
 
+    def store_name(self, league_id: str) -> Path:
+        return self.data / f"{_safe(league_id)}.store.json"
+
     def matches(self, league_id: str) -> Path:
         return self.data / "matches" / _safe(league_id)
 

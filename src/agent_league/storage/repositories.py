@@ -84,11 +84,12 @@ class MatchRepository:
         """Writes the file of a match beside its place, where it waits until its result counts."""
         content = json_bytes(self._content(match_id, match))
         path = self._proposal(match_id, referee_id)
+        path.parent.mkdir(parents=True, exist_ok=True)
         try:
             path.write_bytes(content)
-        except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        except OSError:
+            path.unlink(missing_ok=True)  # half a file is worse than none
+            raise
 
     def accept(self, match_id: str, referee_id: str) -> None:
         """What a referee proposed is the match's file from here on; another's play of it doesn't count."""

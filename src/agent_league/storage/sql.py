@@ -23,6 +23,7 @@ SQLITE = "sqlite"
 POSTGRES = "postgresql"
 DRIVERS = {SQLITE: SQLITE, POSTGRES: "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 FORMS = "expected sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
+OWN = "its own data/league.db"
 WAIT_SECONDS = 10
 """How long a server or somebody else's lock may keep a call waiting."""
 
@@ -97,6 +98,13 @@ class SqlStore:
         self._is_up_to_date = False
         self._epochs: dict[int, int] = {}
         self._turn = threading.Lock()
+
+    def name_in(self, home: Path) -> str:
+        """How people call it, the same from wherever it is called, and without a password."""
+        if self._file is None:
+            return self._name
+        own = (home / "data" / "league.db").resolve()
+        return OWN if self._file.resolve() == own else str(self._file.resolve())
 
     def open(self, league_id: str) -> Saved | None:
         with self._transaction() as connection:

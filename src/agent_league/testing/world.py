@@ -190,8 +190,6 @@ class World:
         seat = self.seats[name]
         if seat.life is not None or name in self.gone:
             return
-        if name == MANAGER and self.is_completed():
-            return  # it would begin another league
         life = Life(name)
         self.lives.append(life)
         self.trace.add("start", name)

@@ -202,7 +202,10 @@ class Session:
     async def check_match(self, token: str | None, match_id: str, referee_id: str) -> None:
         """Raises a Refusal unless the manager's signature vouches for the referee of this match."""
         if (verifier := self._verifier) is not None:
-            given = token or _missing("'auth_token' must hold the match token that the manager gave this referee")
+            given = token or _missing(
+                "'auth_token' must hold the match token that the manager gave this referee"
+                " (to try a player by hand, start it with --practice)"
+            )
             await self._in_time(
                 lambda now: verifier.check_match(
                     given, match_id=match_id, referee_id=referee_id, player_id=self.agent_id, now=now
@@ -253,6 +256,7 @@ class Session:
         except CallFailed as error:
             if error.code in STRANGERS:
                 await self.renew(token)
+                self._remark(f"Registered again, as {self.agent_id}.")
             elif error.code.retryable:
                 self._tell_of(failures + 1, error)
                 return failures + 1
