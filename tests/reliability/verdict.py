@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.league.takeover import open_store
-from agent_league.storage.base import Saved
+from agent_league.storage.base import DISMISSED, Saved
 from tests.cli.command import LEAGUE_ID, league, lines_of, ports
 from tests.reliability.terminals import Terminal, Terminals, json_of, told_matches
 
@@ -102,7 +102,7 @@ def _ended_badly(terminals: Iterable[Terminal]) -> Iterator[str]:
 
 
 def _strange_results(saved: Saved, expected: Undisturbed, killed: set[str]) -> Iterator[str]:
-    if saved.season.phase != "COMPLETED" or not saved.season.announced:
+    if saved.season.phase not in ("COMPLETED", DISMISSED) or not saved.season.announced:
         yield f"the league is {saved.season.phase}, its end announced: {saved.season.announced}"
     found = results_of(saved)
     if found.keys() != expected.results.keys():

@@ -240,7 +240,14 @@ def everybody_knows_the_end(evidence: Evidence) -> Iterator[str]:
 
 
 def nobody_loses_without_a_fault(evidence: Evidence) -> Iterator[str]:
-    """A technical loss needs a fault that touched that very player; ours cost nobody a point."""
+    """A technical loss needs a fault that touched that very player; ours cost nobody a point.
+
+    One whose registration was never answered can't tell whom to answer, and is as good as cut off.
+    """
+    unanswered = defaultdict(list)
+    for said in evidence.of("register_player"):
+        if said.call.has_failed and said.call.arrivals:
+            unanswered[said.call.source].append((said.call.at, said.call.at))
     begun: dict[str, float] = {}
     ended: dict[str, float] = {}
     for said in evidence.of("handle_game_invitation", "start_match"):
@@ -255,7 +262,8 @@ def nobody_loses_without_a_fault(evidence: Evidence) -> Iterator[str]:
         for player_id in {row.player_a, row.player_b} - {result["winner"]}:
             how = result["terminations"].get(player_id, "nothing at all")
             since = 0.0 if how == "suspended" else begun.get(match_id, 0.0)
-            touches = evidence.world.network.touched[evidence.player_seats[player_id]]
+            seat = evidence.player_seats[player_id]
+            touches = [*evidence.world.network.touched[seat], *unanswered[seat]]
             until = ended.get(match_id, float("inf"))
             if not any(start <= until and end + GRACE_SECONDS >= since for start, end in touches):
                 yield f"{player_id} lost {match_id} ({how}), though nothing had happened to it"
