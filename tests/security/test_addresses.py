@@ -37,7 +37,6 @@ ELSEWHERE = [
     "http://localhost#@evil.example/mcp",
     "http://localhost%00.evil.example/mcp",
     "http://localhost%2eevil.example/mcp",
-    "http://localhost./mcp",
     "http://2130706433/mcp",
     "http://0x7f000001/mcp",
     "http://0x7f.1/mcp",
@@ -47,8 +46,6 @@ ELSEWHERE = [
     "http://0.0.0.0:8101/mcp",
     "http://0/mcp",
     "http://[::]:8101/mcp",
-    "http://[::ffff:127.0.0.1]:8101/mcp",
-    "http://[0:0:0:0:0:0:0:1]:8101/mcp",
     "http://[::1%25lo]:8101/mcp",
     "http://\uff4cocalhost/mcp",
     "http://127\u30020.0.1/mcp",
@@ -82,7 +79,9 @@ async def test_an_address_that_leads_elsewhere_is_refused_however_it_is_spelled(
         await stage.ends_unharmed()
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST", "localhost.", "127.0.0.1", "[::1]", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]"]
+)
 def test_what_is_allowed_is_what_our_client_calls(host: str) -> None:
     """The one who checks an address and the one who calls it must read it alike."""
     for rest in ("/mcp", ":8101/mcp", ":8101", "/a/b;c?d=e&f=@evil.example", "/%2e%2e//evil.example/"):
