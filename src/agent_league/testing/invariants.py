@@ -87,12 +87,14 @@ def acknowledged_registrations_are_kept(evidence: Evidence) -> Iterator[str]:
     """Whoever was told its id has it at the end, under its name and address, and nobody else has."""
     rows = {row.agent_id: row for row in evidence.saved.agents} if evidence.saved else {}
     ids: dict[str, str] = {}
+    accepted: set[int] = set()
     for said in evidence.of(*REGISTRATIONS):
         result = said.result
-        if result.get("status") == "REJECTED":
+        if result.get("status") == "REJECTED" and said.call.number not in accepted:  # a doubled request's second answer
             yield f"{said.call.source} was rejected: {result.get('reason')} ({result.get('detail')})"
         if result.get("status") != "ACCEPTED":
             continue
+        accepted.add(said.call.number)
         agent_id = result[REGISTRATIONS[said.method]]
         meta = said.params.get("player_meta") or said.params.get("referee_meta") or {}
         row = rows.get(agent_id)
