@@ -90,7 +90,8 @@ def acknowledged_registrations_are_kept(evidence: Evidence) -> Iterator[str]:
     accepted: set[int] = set()
     for said in evidence.of(*REGISTRATIONS):
         result = said.result
-        if result.get("status") == "REJECTED" and said.call.number not in accepted:  # a doubled request's second answer
+        is_heard = said.call.number not in accepted and not said.call.has_failed  # not of a doubled or a late request
+        if result.get("status") == "REJECTED" and is_heard:
             yield f"{said.call.source} was rejected: {result.get('reason')} ({result.get('detail')})"
         if result.get("status") != "ACCEPTED":
             continue
