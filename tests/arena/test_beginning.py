@@ -15,18 +15,41 @@ from agent_league.config import ConfigLoader
 from agent_league.errors import UserError
 from agent_league.league.takeover import open_store, taken_up
 from agent_league.players.app import PlayerSettings
+from agent_league.storage.base import AgentRow
 from agent_league.storage.paths import DataPaths
 from tests.conftest import PlanMaker
 
 LEAGUE_ID = "league_2025_even_odd"
+ANN = AgentRow(
+    agent_id="P01",
+    role="player",
+    display_name="Ann",
+    endpoint="http://localhost:8101/mcp",
+    version="1.0.0",
+    game_types=["even_odd"],
+    max_concurrent_matches=1,
+    protocol="league.v2",
+    token_sha256="0" * 64,
+    token_expires="2030-01-01T00:00:00+00:00",
+    key_sha256=None,
+    state="REGISTERED",
+    failures=0,
+)
 
 
 def season(home: Path, address: str | None = None, **changes: Any) -> None:
     """A league as some manager has left it."""
     store = open_store(home, address)
     saved = taken_up(store, ConfigLoader(home, {}).load_league(), SystemClock())
-    store.write(saved.season.season_id, [replace(saved.season, **changes)])
+    store.write(saved.season.season_id, [replace(saved.season, **changes), ANN])
     store.close()
+
+
+def test_a_league_to_which_nobody_has_come_is_nothing_to_go_on_with(home: Path) -> None:
+    store = open_store(home, None)
+    taken_up(store, ConfigLoader(home, {}).load_league(), SystemClock())
+    store.close()
+    assert unfinished(home, LEAGUE_ID, None) is None
 
 
 @pytest.mark.parametrize(
@@ -53,6 +76,7 @@ def test_there_is_something_to_go_on_with_until_a_manager_has_stopped_in_good_or
 def test_whoever_looks_does_not_depose_the_manager(home: Path) -> None:
     store = open_store(home, None)
     saved = taken_up(store, ConfigLoader(home, {}).load_league(), SystemClock())
+    store.write(saved.season.season_id, [saved.season, ANN])
     assert unfinished(home, LEAGUE_ID, None) is not None
     store.write(saved.season.season_id, [saved.season])
     store.close()

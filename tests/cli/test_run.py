@@ -19,6 +19,7 @@ from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.league.takeover import open_store, taken_up
+from tests.arena.test_beginning import ANN
 from tests.cli.command import (
     BOUND,
     LEAGUE,
@@ -316,12 +317,13 @@ def test_resume_with_options_of_a_new_run_is_refused(played: Played, options: li
 def test_an_unfinished_league_is_not_put_aside_unless_asked(tmp_path: Path) -> None:
     make_home(tmp_path)
     store = open_store(tmp_path, None)
-    taken_up(store, ConfigLoader(tmp_path).load_league(), SystemClock())
+    saved = taken_up(store, ConfigLoader(tmp_path).load_league(), SystemClock())
+    store.write(saved.season.season_id, [ANN])
     store.close()
     command = ["run", "--json", "--players", 2, "--referees", 1, *ports(2, 1), "--home", tmp_path]
     refused = league(*command)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "holds an unfinished league (0 players registered). Continue it with `league run --resume`" in refused.stderr
+    assert "holds an unfinished league (1 players registered). Continue it with `league run --resume`" in refused.stderr
     assert league(*command, "--new").returncode == 0
 
 

@@ -21,14 +21,16 @@ from agent_league.storage.paths import DataPaths
 
 
 def unfinished(home: Path, league_id: str, store: str | None) -> Saved | None:
-    """What there is to go on with; None where there is nothing, or all is over and done with."""
+    """What there is to go on with; None where there is nothing, nobody has come, or all is over and done with."""
     opened = open_store(home, store)
     _check_store(home, league_id, opened.name_in(home))
     try:
         saved = opened.read(league_id)
     finally:
         opened.close()
-    return None if saved is None or saved.season.phase == DISMISSED else saved
+    if saved is None or not saved.agents or saved.season.phase == DISMISSED:
+        return None
+    return saved
 
 
 def progress(saved: Saved) -> str:
