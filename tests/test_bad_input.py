@@ -177,6 +177,11 @@ def _our_own_requests(league_id: str) -> dict[str, Frame]:
             "GAME_MOVE_CALL", "referee:REF01", match_id="R1M1", game_type="even_odd", move_request=move
         ),
         "get_match_state": {"match_id": "R1M1"},
+        "game_join_ack": _message("GAME_JOIN_ACK", "player:P01", match_id="R1M1", accept=True),
+        "choose_parity_response": _message(
+            "CHOOSE_PARITY_RESPONSE", "player:P01", match_id="R1M1", parity_choice="even"
+        ),
+        "game_move_response": _message("GAME_MOVE_RESPONSE", "player:P01", match_id="R1M1", move_data=1),
     }
     for step in ("register_to_league", "collect_choices", "draw_number", "finalize_match"):
         messages[step] = {"sender": "league_manager"}
@@ -398,6 +403,7 @@ def expected_code(name: str, value: Json) -> str | None:
 
 
 ENVELOPE = ["protocol", "message_type", "sender", "timestamp", "conversation_id"]
+REGISTRATIONS = ("register_player", "register_referee")
 WRONG_VALUES: list[Json] = [None, 7, -1, 1.5, True, [], {}, ["league.v2"], "", "nonsense", "x" * 5000]
 
 
@@ -409,8 +415,10 @@ def test_a_wrong_envelope_field_gets_its_code_from_every_method(arena: Arena, ro
             continue
         for value in WRONG_VALUES:
             expected = expected_code(name, value)
-            if expected is None:
-                continue
+            if expected is None or (value is None and (name == "message_type" or method in REGISTRATIONS)):
+                continue  # who registers may leave it out, and the method says what type it is
+            if (name, method) == ("message_type", "start_match") and isinstance(value, str):
+                continue  # the seeds have no word for it
             wrong = {**frame, "params": {**frame["params"], name: value}}
             answer = post_anything(arena, role, json.dumps(wrong).encode())
             assert code_of(answer) == expected, (method, name, value, answer)
@@ -420,7 +428,7 @@ def test_a_wrong_envelope_field_gets_its_code_from_every_method(arena: Arena, ro
 @pytest.mark.parametrize("role", ROLES)
 def test_all_missing_envelope_fields_are_named_by_every_method(arena: Arena, role: str) -> None:
     for method, frame in arena.correct[role].items():
-        if METHODS[method].request is not None:
+        if METHODS[method].request is not None and method not in REGISTRATIONS:
             answer = post_anything(arena, role, json.dumps({**frame, "params": {}}).encode())
             assert answer["result"]["context"]["missing_fields"] == ENVELOPE
 

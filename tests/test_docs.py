@@ -5,6 +5,7 @@ import shlex
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from agent_league.cli.app import app
 from agent_league.config.models import LeagueConfig, Settings, SystemConfig
 from agent_league.errors import ErrorCode
 from agent_league.players.strategies import strategy_names
+from agent_league.protocol import v1, v2
+from agent_league.protocol.interoperation import table
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.v2 import MESSAGES
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -71,8 +73,14 @@ def test_the_reference_names_every_strategy() -> None:
     assert all(f"`{name}`" in REFERENCE for name in strategy_names())
 
 
-def test_there_is_a_schema_for_every_message() -> None:
-    assert {path.stem for path in (ROOT / "docs" / "schemas").glob("*.json")} == set(MESSAGES)
+@pytest.mark.parametrize(("folder", "messages"), [("schemas", v2.MESSAGES), ("schemas/v1", v1.MESSAGES)])
+def test_there_is_a_schema_for_every_message(folder: str, messages: Mapping[str, object]) -> None:
+    assert {path.stem for path in (ROOT / "docs" / folder).glob("*.json")} == set(messages)
+
+
+def test_the_page_on_interoperation_holds_the_table_that_the_code_has() -> None:
+    page = (ROOT / "docs" / "interoperation.md").read_text(encoding="utf-8")
+    assert f"\n{table()}\n" in page, "put the output of agent_league.protocol.interoperation.table() into the page"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -88,7 +96,7 @@ def test_the_readme_s_leagues_run_as_they_stand(tmp_path: Path) -> None:
     commands = [
         line for block in blocks(README, "bash") for line in block.splitlines() if line.startswith("./league run")
     ]
-    assert len(commands) == 2
+    assert len(commands) == 3
     for command in commands:
         arguments = shlex.split(command)[1:]
         done = subprocess.run(

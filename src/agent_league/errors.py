@@ -14,6 +14,7 @@
         ├── PeerUnreachable    none at all (E009)
         ├── PeerRefused        a refusal: a LEAGUE_ERROR or a JSON-RPC error
         └── BadAnswer          one that can't be read as the answer (E002, E003, E004, E010, ...)
+            └── OtherAnswer    one that is in order, but answers something else
 
 `ErrorCode` holds the codes of the league protocol. Nothing here knows how an error travels.
 """
@@ -170,3 +171,7 @@ class PeerRefused(_CodedFailure):
 
 class BadAnswer(_CodedFailure):
     """An answer that can't be read as the one we asked for."""
+
+
+class OtherAnswer(BadAnswer):
+    """An answer in good order that isn't the one we asked for."""

@@ -42,6 +42,9 @@ def test_schemas_writes_one_file_a_message(tmp_path: Path) -> None:
     written = {path.stem for path in (tmp_path / "out").glob("*.json")}
     assert {"GAME_INVITATION", "LEAGUE_COMPLETED", "START_MATCH", "GAME_MOVE_CALL"} <= written
     assert len(written) == 22
+    older = {path.stem for path in (tmp_path / "out" / "v1").glob("*.json")}
+    assert {"PLAY_REQUEST", "GAME_RESULT", "LEAGUE_COMPLETE"} <= older
+    assert len(older) == 12
 
 
 def test_rebuild_writes_what_was_lost_from_the_database(tmp_path: Path) -> None:

@@ -141,6 +141,8 @@ WRONG: list[tuple[str, str, Any, str]] = [
     (SYSTEM, "heartbeat.quiet_sec", -1, "greater than 0"),
     (SYSTEM, "security.verify_callers", "no", "boolean"),
     (SYSTEM, "security.require_player_tokens", 1, "boolean"),
+    (SYSTEM, "security.allow_referee_tokens", "some", "boolean"),
+    (SYSTEM, "tolerance.strict", "very", "boolean"),
     (SYSTEM, "security.rate_limit_per_sec", 0, "greater than 0"),
     (SYSTEM, "security.rate_limit_per_sec", "fast", "number"),
     (SYSTEM, "security.rate_limit_burst", 0, "greater than or equal to 1"),

@@ -1,12 +1,15 @@
 """The gate: who may call what, by token and sender."""
 
+import json
 from typing import Any
 
 import pytest
 
 from agent_league.league.tokens import new_token, same_hash, token_hash
+from agent_league.protocol.v1.ids import league_uuid
 from tests.league.conftest import OfficeMaker
-from tests.league.office import Office
+from tests.league.office import LEAGUE_ID, MANAGER, Office
+from tests.protocol.examples_v1 import example as v1
 
 NO_TOKENS = {"security.enable_auth_tokens": False}
 REPORT = {"match_id": "R1M1", "result": {"winner": None, "score": {}}}
@@ -145,3 +148,123 @@ def test_a_hash_tells_tokens_apart_and_does_not_show_them() -> None:
     assert same_hash(token_hash(token), token_hash(token))
     assert not same_hash(token_hash(token), token_hash(token + "0"))
     assert token not in token_hash(token)
+
+
+async def aliases(office: Office) -> dict[str, str]:
+    """As `tokens`, but the second player asked for the id of the first, and all have names of their own."""
+    made = {}
+    for number, wanted in ((1, "alpha"), (2, "P01")):
+        endpoint = f"http://localhost:{8100 + number}/mcp"
+        answer = await office.register(f"Agent {number}", endpoint, sender=f"player:{wanted}")
+        made[answer["player_id"]] = answer["auth_token"]
+    answer = await office.register("Referee", "http://localhost:8001/mcp", role="referee", sender="referee:judge")
+    made[answer["referee_id"]] = answer["auth_token"]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("sender", "owner"),
+    [
+        ("player:alpha", "P01"),
+        ("player:Agent 1", "P01"),
+        ("player:Agent 2", "P02"),
+        ("referee:judge", "REF01"),
+        ("referee:Referee", "REF01"),
+        ("referee:referee", "REF01"),
+    ],
+)
+async def test_one_that_goes_on_using_its_own_name_is_known_by_its_token(
+    office: OfficeMaker, sender: str, owner: str
+) -> None:
+    here = office()
+    token = (await aliases(here))[owner]
+    assert (await ask(here, sender, token))["success"] is True
+    if sender.startswith("referee"):
+        assert (await report(here, sender, token))["error_code"] == "E007"  # let in; there is no such match yet
+
+
+@pytest.mark.parametrize(
+    ("sender", "owner"),
+    [
+        ("player:P01", "P02"),  # the id that it asked for is somebody else's
+        ("player:alpha", "P02"),
+        ("player:Agent 1", "P02"),
+        ("player:REF01", "P01"),
+        ("referee:alpha", "P01"),
+        ("referee:referee", "P01"),
+        ("player:referee", "REF01"),
+        ("player:judge", "REF01"),
+        ("player:", "P01"),
+        ("player:agent 1", "P01"),
+    ],
+)
+async def test_a_name_that_is_somebody_else_s_or_nobody_s_opens_nothing(
+    office: OfficeMaker, sender: str, owner: str
+) -> None:
+    here = office()
+    token = (await aliases(here))[owner]
+    answer = await ask(here, sender, token)
+    assert answer["error_code"] in ("E012", "E002")
+    assert token not in str(answer)
+
+
+async def test_a_name_is_worth_nothing_without_the_token(office: OfficeMaker) -> None:
+    here = office()
+    await aliases(here)
+    assert (await ask(here, "player:alpha", None))["error_code"] == "E011"
+    assert (await ask(here, "player:alpha", "tok-p01-guess"))["error_code"] == "E012"
+
+
+async def test_an_answer_is_about_the_one_whose_token_it_is_whatever_it_calls_itself(office: OfficeMaker) -> None:
+    here = office()
+    token = (await aliases(here))["P02"]
+    answer = await ask(here, "player:Agent 2", token, query_type="GET_PLAYER_STATS")
+    assert answer["data"]["player_id"] == "P02"
+
+
+async def test_a_strict_gate_knows_nobody_by_another_name(office: OfficeMaker) -> None:
+    here = office({"tolerance.strict": True})
+    made = await aliases(here)
+    for sender, owner in (("player:alpha", "P01"), ("player:Agent 1", "P01"), ("referee:judge", "REF01")):
+        assert (await ask(here, sender, made[owner]))["error_code"] == "E012"
+    assert (await ask(here, "player:P01", made["P01"]))["success"] is True
+
+
+@pytest.mark.parametrize("strict", [False, True])
+async def test_a_referee_of_v1_is_known_by_its_token_alone(office: OfficeMaker, strict: bool) -> None:
+    """There, every referee signs as `referee`."""
+    here = office({"tolerance.strict": strict})
+    made = await aliases(here)
+    message = {**v1("GAME_RESULT"), "league_id": league_uuid(LEAGUE_ID)}
+    for token, code in ((None, "E011"), (made["P01"], "E012"), (made["REF01"], "E007")):
+        _, body = await here.network.exchange(MANAGER, json.dumps(message).encode(), 10, token)
+        assert json.loads(body)["error_code"] == code
+
+
+async def test_with_tokens_turned_off_a_referee_of_v1_is_still_known_by_the_one_it_shows(office: OfficeMaker) -> None:
+    here = office(NO_TOKENS)
+    made = await aliases(here)
+    message = json.dumps({**v1("GAME_RESULT"), "league_id": league_uuid(LEAGUE_ID)}).encode()
+    for token, code in ((None, "E013"), ("tok-wrong", "E013"), (made["P01"], "E013"), (made["REF01"], "E007")):
+        _, body = await here.network.exchange(MANAGER, message, 10, token)
+        assert json.loads(body)["error_code"] == code
+
+
+@pytest.mark.parametrize(
+    ("league_id", "code"), [(league_uuid(LEAGUE_ID).upper(), None), (league_uuid("other"), "E008")]
+)
+async def test_the_league_has_a_uuid_too(office: OfficeMaker, league_id: str, code: str | None) -> None:
+    here = office()
+    token = (await tokens(here))["player:P01"]
+    assert (await ask(here, "player:P01", token, league_id=league_id)).get("error_code") == code
+
+
+async def test_a_name_of_any_length_is_not_kept(office: OfficeMaker) -> None:
+    here = office()
+    for length in (100, 101):
+        answer = await here.register(
+            f"Agent {length}", f"http://localhost:{9000 + length}/mcp", sender="player:" + "x" * length
+        )
+        member = here.manager.season.roster.get(answer["player_id"])
+        assert member is not None
+        assert member.alias == ("x" * 100 if length == 100 else None)

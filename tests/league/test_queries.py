@@ -144,6 +144,7 @@ async def test_player_stats_are_the_row_the_state_and_technical_losses(office: O
         "points": 0,
         "technical_losses": 1,
         "state": "SHUTDOWN",
+        "tolerated": [],
     }
 
 

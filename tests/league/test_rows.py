@@ -13,7 +13,7 @@ from agent_league.league.roster import Member
 from agent_league.league.rows import agent_row, match_row, member_of, result_of, schedule_of
 from agent_league.league.scheduler import make_schedule
 from agent_league.league.season import Season
-from agent_league.model.agents import AgentState, Player, Referee, Role
+from agent_league.model.agents import AgentState, How, Player, Referee, Role
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import Pairing
 from agent_league.storage.base import AgentRow, MatchRow, Row, Saved, SeasonRow, key_of
@@ -43,11 +43,12 @@ def stored(row: AgentRow | MatchRow) -> AgentRow | MatchRow:
     ],
 )
 def test_a_member_comes_back_as_it_was(role: Role, agent: Player | Referee, state: AgentState) -> None:
-    member = Member(agent, role, "hash", EXPIRES, Breaker(5, 3), state, "key hash")
+    how = How(agent.protocol, "bare", ("no 'sender'",))
+    member = Member(agent, role, "hash", EXPIRES, Breaker(5, 3), state, "key hash", "alpha", how, True)
     row = stored(agent_row(member))
     assert isinstance(row, AgentRow)
     back = member_of(row, 5)
-    same = ("agent", "role", "token_sha256", "token_expires", "state", "key_sha256")
+    same = ("agent", "role", "token_sha256", "token_expires", "state", "key_sha256", "alias", "how")
     assert {name: getattr(back, name) for name in same} == {name: getattr(member, name) for name in same}
     assert (back.breaker.failures, back.breaker.is_open) == (3, False)
     assert agent_row(back) == replace(row, game_types=("a", "b"))

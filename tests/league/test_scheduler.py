@@ -37,6 +37,24 @@ def test_the_board_for_four_is_table_16_of_seed_003() -> None:
     assert [round_.round_id for round_ in schedule.rounds] == [1, 2, 3]
 
 
+def test_a_double_round_robin_of_four_is_the_board_and_then_the_board_with_sides_swapped() -> None:
+    schedule = make_schedule(ids(4), double=True)
+    again = [(f"R{int(match_id[1]) + 3}{match_id[2:]}", b, a) for match_id, a, b in TABLE_16]
+    assert [(p.match_id, p.player_a, p.player_b) for p in schedule.pairings] == TABLE_16 + again
+    assert [round_.round_id for round_ in schedule.rounds] == [1, 2, 3, 4, 5, 6]
+    assert len(schedule.pairings) == 12
+
+
+@given(players=st.integers(0, 24), limit=st.none() | st.integers(1, 15))
+def test_in_a_double_round_robin_every_pair_meets_once_on_each_side(players: int, limit: int | None) -> None:
+    single, double = make_schedule(ids(players), limit), make_schedule(ids(players), limit, double=True)
+    assert double.rounds[: len(single.rounds)] == single.rounds
+    assert len(double.rounds) == 2 * len(single.rounds)
+    met = Counter(pairing.players for pairing in double.pairings)
+    assert met == Counter((a, b) for a in ids(players) for b in ids(players) if a != b)
+    assert len({pairing.match_id for pairing in double.pairings}) == len(double.pairings)
+
+
 @pytest.mark.parametrize("players", SIZES)
 def test_every_pair_meets_exactly_once(players: int) -> None:
     expected = Counter(frozenset(pair) for pair in combinations(ids(players), 2))

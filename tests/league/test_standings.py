@@ -1,5 +1,6 @@
 """The standings: points, order and ranks."""
 
+from dataclasses import replace
 from itertools import combinations
 from random import Random
 
@@ -142,6 +143,27 @@ def test_ranks_count_through_also_where_all_is_level() -> None:
     assert [(row.rank, row.player_id) for row in made.rows()] == [(1, "P01"), (2, "P02"), (3, "P03"), (4, "P04")]
 
 
+def shared(made: Table) -> list[tuple[int, str]]:
+    return [(row.rank, row.player_id) for row in made.shared_rows()]
+
+
+def test_those_who_are_level_may_share_a_rank() -> None:
+    """The standings in seed 001's ROUND_COMPLETE."""
+    made = table("P01 P02 P03 P04", result("P01", "P02", "P01"), result("P03", "P04", "P03"))
+    assert shared(made) == [(1, "P01"), (1, "P03"), (3, "P02"), (3, "P04")]
+
+
+def test_nobody_shares_a_rank_who_is_told_apart_by_a_tiebreaker() -> None:
+    made = table("P01 P02 P05 P06 P07 P09", *LEVEL, by=("wins",))
+    assert shared(made) == [(1, "P01"), (2, "P02"), (3, "P05"), (3, "P06"), (3, "P07"), (6, "P09")]
+    assert shared(table("P01 P02 P05 P06 P07 P09", *LEVEL, by=()))[:2] == [(1, "P01"), (1, "P02")]
+
+
+def test_before_the_first_match_everybody_is_first() -> None:
+    assert shared(table("P01 P02 P03")) == [(1, "P01"), (1, "P02"), (1, "P03")]
+    assert table("").shared_rows() == table("").rows() == ()
+
+
 def test_the_last_word_has_the_player_id_by_number() -> None:
     made = table("P100 P10 P99 P02 P09 P11")
     assert order(made) == ["P02", "P09", "P10", "P11", "P99", "P100"]
@@ -181,6 +203,18 @@ def test_the_running_table_equals_the_recomputed_one(results: list[MatchResult])
     for number, one in enumerate(results, start=1):
         running.record(one)
         assert running.rows() == table(EIGHT, *results[:number]).rows()
+
+
+@given(seasons(), ANY_TIEBREAKERS)
+def test_a_shared_rank_counts_those_who_are_better_and_changes_nothing_else(
+    results: list[MatchResult], tiebreakers: tuple[str, ...]
+) -> None:
+    made = table(EIGHT, *results, by=tiebreakers)
+    alone, shared_rows = made.rows(), made.shared_rows()
+    assert [replace(row, rank=0) for row in shared_rows] == [replace(row, rank=0) for row in alone]
+    for own, row in zip(alone, shared_rows, strict=True):
+        assert row.rank in (own.rank, shared_rows[own.rank - 2].rank)
+        assert row.points == shared_rows[row.rank - 1].points
 
 
 @given(seasons())

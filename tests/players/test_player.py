@@ -2,7 +2,9 @@
 
 import ast
 import asyncio
+import hashlib
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,15 @@ from agent_league.errors import LeagueFailed
 from agent_league.players.app import Player
 from agent_league.players.strategies.random_choice import RandomChoice
 from agent_league.protocol.tokens import SigningKey
+from agent_league.protocol.v1.ids import league_uuid
+from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.testing.peers import ScriptedManager, always, hang, now
 from agent_league.testing.virtual_time import in_virtual_time
 from agent_league.transport.memory import MemoryNetwork
 from tests.players.chair import (
     LEAGUE,
+    PLAYER,
+    Chair,
     Fixed,
     chair,
     from_referee,
@@ -29,6 +35,8 @@ from tests.players.chair import (
     parity_call,
     player_settings,
 )
+from tests.protocol.examples_v1 import BASE
+from tests.protocol.examples_v1 import example as v1
 
 PACKAGE = Path(players.__file__).parent
 TOKEN = "tok-p01-of-the-scripted-manager"
@@ -456,3 +464,206 @@ async def test_two_matches_with_the_same_player_at_once_are_kept_apart(home: Pat
     assert {match["match_id"]: match["opponent_id"] for match in state["matches"]} == {
         f"R1M{number}": f"P{number:02}" for number in range(2, 12)
     }
+
+
+OWN_TOKEN = "tok-ref02-a-referee-that-shows-its-own-token"
+
+
+def round_of(seat: Chair, vouched: str | None, match_id: str = "R1M1") -> dict[str, Any]:
+    """ROUND_ANNOUNCEMENT that says by which token the referee of a match is known."""
+    match = {
+        "match_id": match_id,
+        "game_type": "even_odd",
+        "player_A_id": "P01",
+        "player_B_id": "P02",
+        "referee_endpoint": "http://localhost:8001/mcp",
+        "referee_token_sha256": vouched and hashlib.sha256(vouched.encode()).hexdigest(),
+    }
+    return seat.manager.message("ROUND_ANNOUNCEMENT", round_id=1, matches=[match])
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["in the message", "as bearer"])
+async def test_a_referee_may_show_its_own_token_where_the_manager_vouches_for_it(home: Path, beside: bool) -> None:
+    async with chair(home, manager=SIGNED) as seat:
+        assert await seat.call("notify_round", round_of(seat, OWN_TOKEN), bearer=manager_token()) == {"status": "ok"}
+        for method, question in QUESTIONS.items():
+            message = {**question, "sender": "referee:whatever", "auth_token": None if beside else OWN_TOKEN}
+            assert "error_code" not in await seat.call(method, message, bearer=OWN_TOKEN if beside else None)
+        assert (await seat.state())["stats"]["played"] == 1
+
+
+VOUCHED: dict[str, tuple[str | None, str, str | None]] = {
+    "for nobody": (None, "R1M1", "manager"),
+    "for another token": ("tok-ref03-another", "R1M1", "manager"),
+    "for another match": (OWN_TOKEN, "R1M2", "manager"),
+    "in a call that the manager didn't sign": (OWN_TOKEN, "R1M1", None),
+    "in a call that a stranger signed": (OWN_TOKEN, "R1M1", "stranger"),
+}
+
+
+@pytest.mark.parametrize("vouched", VOUCHED)
+async def test_a_referee_s_own_token_is_refused_otherwise(home: Path, vouched: str) -> None:
+    token, match_id, signer = VOUCHED[vouched]
+    bearers = {"manager": manager_token(), "stranger": manager_token(STRANGER), None: None}
+    strategy = Fixed()
+    async with chair(home, strategy, manager=SIGNED) as seat:
+        await seat.call("notify_round", round_of(seat, token, match_id), bearer=bearers[signer])
+        for method, question in QUESTIONS.items():
+            answer = await seat.call(method, {**question, "auth_token": OWN_TOKEN})
+            assert answer["error_code"] == "E012"
+            assert OWN_TOKEN not in str(answer)
+    assert strategy.seen == []
+    assert OWN_TOKEN not in json.dumps(seat.log())
+
+
+V1_LEAGUE = v1("LEAGUE_REGISTER_RESPONSE")["league_id"]
+V1_MANAGER = {"handle_message": always(v1("LEAGUE_REGISTER_RESPONSE", player_id="player_001"))}
+
+
+async def bare(seat: Chair, message: dict[str, Any], bearer: str | None = None) -> dict[str, Any]:
+    """Posts a bare message; the bare answer."""
+    _, body = await seat.network.exchange(PLAYER, json.dumps(message).encode(), 10, bearer)
+    answer: dict[str, Any] = json.loads(body)
+    return answer
+
+
+ANSWERED: dict[str, tuple[str, dict[str, Any]]] = {
+    "GAME_INVITATION": ("GAME_INVITATION_RESPONSE", {"status": "READY"}),
+    "PLAY_REQUEST": (
+        "PLAY_RESPONSE",
+        {"play": {"action": "choose", "value": "odd", "reasoning": "Choice of the player's strategy"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERED)
+async def test_a_player_of_v1_answers_in_the_fields_of_001_and_no_others(home: Path, kind: str) -> None:
+    expected, own = ANSWERED[kind]
+    async with chair(home, Fixed("odd"), manager=V1_MANAGER, protocol=PROTOCOL_V1) as seat:
+        question = v1(kind)
+        answer = await bare(seat, question)
+    golden = v1(expected)
+    assert list(answer) == list(golden)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", answer["timestamp"])
+    repeated = {name: question[name] for name in ("league_id", "round_id", "match_id", "conversation_id")}
+    assert answer == {
+        "protocol": "league.v1",
+        "message_type": expected,
+        **repeated,
+        "sender": "player_001",
+        "timestamp": answer["timestamp"],
+        **own,
+    }
+    assert not list(BASE.iter_errors(answer))
+
+
+async def test_a_player_of_v1_takes_all_that_001_tells_it_and_remembers_the_result(home: Path) -> None:
+    async with chair(home, Fixed("even"), manager=V1_MANAGER, protocol=PROTOCOL_V1) as seat:
+        for kind in ("LEAGUE_START_ANNOUNCEMENT", "GAME_START", "PLAY_VALIDATION", "ROUND_COMPLETE"):
+            assert await bare(seat, v1(kind)) == {"status": "ok"}
+        await bare(seat, v1("GAME_INVITATION"))
+        assert (await bare(seat, v1("PLAY_REQUEST")))["play"]["value"] == "even"
+        assert await bare(seat, v1("GAME_RESULT")) == {"status": "ok"}
+        (game,) = seat.player.games
+        assert (game.match_id, game.opponent_id, game.outcome) == ("R1M1", "player_002", "WIN")
+        assert (game.my_moves, game.opponent_moves) == (("even",), ("odd",))
+        assert await bare(seat, v1("LEAGUE_COMPLETE")) == {"status": "ok"}
+        assert seat.player.health()["state"] == "SHUTDOWN"
+        assert "player_001 is number 1 with 5 wins" in seat.remarks[-1]
+
+
+async def test_a_game_that_a_player_of_v1_does_not_play_is_declined(home: Path) -> None:
+    async with chair(home, manager=V1_MANAGER, protocol=PROTOCOL_V1) as seat:
+        info = {**v1("GAME_INVITATION")["game_info"], "game_type": "chess"}
+        assert (await bare(seat, v1("GAME_INVITATION", game_info=info)))["status"] == "DECLINED"
+
+
+async def test_a_player_of_v1_is_answered_in_a_frame_where_it_is_asked_in_one(home: Path) -> None:
+    async with chair(home, manager=V1_MANAGER, protocol=PROTOCOL_V1) as seat:
+        for method, params in (
+            ("handle_message", {"message": v1("GAME_INVITATION")}),
+            ("GAME_INVITATION", v1("GAME_INVITATION")),
+        ):
+            assert (await seat.call(method, params))["message_type"] == "GAME_INVITATION_RESPONSE"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"timestamp": "2025-12-13T22:05:00"}, "E021"),
+        ({"match_id": None}, "E003"),
+        ({"league_id": "league_1"}, "E002"),
+        ({"league_id": "11111111-2222-3333-4444-555555555555"}, "E008"),
+        ({"game_info": {"game_type": "even_odd"}}, "E003"),
+        ({"sender": "player_002"}, "E012"),
+        ({"sender": "league_manager"}, "E012"),
+    ],
+)
+async def test_a_wrong_message_of_v1_is_refused_bare_with_its_code(
+    home: Path, changes: dict[str, Any], code: str
+) -> None:
+    async with chair(home, manager=V1_MANAGER, protocol=PROTOCOL_V1) as seat:
+        answer = await bare(seat, v1("GAME_INVITATION", **changes))
+    assert (answer["message_type"], answer["error_code"]) == ("LEAGUE_ERROR", code)
+    assert answer["conversation_id"] == v1("GAME_INVITATION")["conversation_id"]
+
+
+@pytest.mark.parametrize("token", [None, "tok-guess", TOKEN, OWN_TOKEN])
+async def test_a_message_of_v1_is_no_way_around_the_signature(home: Path, token: str | None) -> None:
+    """A player of v2 whose manager signs is asked in v1, bare and in frames, by somebody without a match token."""
+    strategy = Fixed()
+    async with chair(home, strategy, manager=SIGNED) as seat:
+        for kind in ("GAME_INVITATION", "PLAY_REQUEST", "GAME_RESULT", "ROUND_COMPLETE", "LEAGUE_COMPLETE"):
+            for league_id in (V1_LEAGUE, league_uuid(LEAGUE)):
+                message = {**v1(kind, league_id=league_id), "auth_token": token}
+                answer = await bare(seat, message, token)
+                framed = await seat.call("handle_message", {"message": message}, bearer=token)
+                assert {answer["error_code"], framed["error_code"]} <= {"E008", "E011", "E012"}
+        assert seat.player.health()["state"] == "REGISTERED"
+        assert seat.player.games == []
+    assert strategy.seen == []
+
+
+SHAPES: dict[str, Any] = {
+    "bare": lambda method, message: message,
+    "handler": lambda method, message: {
+        "jsonrpc": "2.0",
+        "method": "handle_message",
+        "params": {"message": message},
+        "id": 1,
+    },
+    "tool": lambda method, message: {
+        "jsonrpc": "2.0",
+        "method": "tools/call",
+        "params": {"name": method, "arguments": message},
+        "id": 1,
+    },
+    "by its type": lambda method, message: {
+        "jsonrpc": "2.0",
+        "method": message["message_type"],
+        "params": message,
+        "id": 1,
+    },
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("signed", [True, False])
+async def test_in_another_shape_a_player_is_asked_as_well_and_as_safely(home: Path, shape: str, signed: bool) -> None:
+    strategy = Fixed("odd")
+    async with chair(home, strategy, manager=SIGNED) as seat:
+        question = parity_call(auth_token=match_token() if signed else "tok-guess")
+        text = json.dumps(await bare(seat, SHAPES[shape]("choose_parity", question)))
+    assert ("CHOOSE_PARITY_RESPONSE" in text, "E012" in text) == (signed, not signed)
+    assert len(strategy.seen) == signed
+    assert (TOKEN in text) is signed  # its own token goes to those alone whom the manager vouches for
+
+
+async def test_a_strict_player_answers_in_the_seeds_form_alone(home: Path) -> None:
+    strategy = Fixed("odd")
+    system = ConfigLoader(home, {"tolerance.strict": True}).load_system()
+    async with chair(home, strategy, system=system) as seat:
+        for shape in SHAPES.values():
+            assert "error" in await bare(seat, shape("choose_parity", parity_call()))
+        assert strategy.seen == []
+        assert await seat.choice() == "odd"

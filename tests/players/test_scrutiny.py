@@ -106,7 +106,9 @@ def test_an_invitation_said_again_is_no_new_match_and_one_with_another_token_is(
     scrutiny.answered("R1M1", 0, "even")
     assert not scrutiny.invited(first)
     assert scrutiny.invited(v2.GameInvitation.model_validate(invitation(auth_token="tok-match-again", opponent="P03")))
-    assert scrutiny.opponent("R1M1") == "P03"
+    known = scrutiny.invitation("R1M1")
+    assert known is not None
+    assert known.opponent_id == "P03"
     lie = v2.GameOver.model_validate(game_over(choices={"P01": "odd"}))
     assert scrutiny.problem(lie, "P01") is None, "what was answered before belongs to the match before"
 
@@ -115,8 +117,8 @@ def test_only_the_latest_matches_are_kept() -> None:
     scrutiny = Scrutiny()
     for number in range(KEPT_MATCHES + 10):
         scrutiny.invited(v2.GameInvitation.model_validate(invitation(f"R{number}M1")))
-    assert scrutiny.opponent("R9M1") is None
-    assert scrutiny.opponent("R10M1") == "P02"
+    assert scrutiny.invitation("R9M1") is None
+    assert scrutiny.invitation("R10M1") is not None
 
 
 @pytest.mark.parametrize("lie", LIES)

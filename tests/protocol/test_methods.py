@@ -33,6 +33,8 @@ EXPECTED: dict[str, tuple[set[str], str | None, str | None, float]] = {
 }
 STEPS = {"register_to_league", "collect_choices", "draw_number", "finalize_match"}
 """The referee's other tools of seed 000."""
+PUSHED = {"game_join_ack", "choose_parity_response", "game_move_response"}
+"""Answers that a player sends in calls of its own."""
 
 
 def _type(message: type[Message] | None) -> str | None:
@@ -49,9 +51,15 @@ def test_the_table_is_that_of_the_protocol() -> None:
             getattr(limits, method.limit),
         )
         for method in METHODS.values()
-        if method.name not in STEPS
+        if method.name not in STEPS | PUSHED
     }
     assert table == EXPECTED
+
+
+def test_answers_in_calls_of_their_own_are_taken_by_referees() -> None:
+    for name in PUSHED:
+        assert METHODS[name].served_by == {Role.REFEREE}
+        assert METHODS[name].caller.value == "a player of a match, with its own token"
 
 
 def test_the_steps_of_seed_000_answer_only_to_the_manager() -> None:

@@ -44,8 +44,9 @@ class Exchange:
 
     @property
     def frame(self) -> dict[str, Any]:
+        """The request; a bare message as one whose method has no name."""
         found: dict[str, Any] = json.loads(self.request)
-        return found
+        return found if "jsonrpc" in found else {"jsonrpc": "2.0", "method": "", "params": found, "id": 0}
 
 
 class RecordingNetwork(MemoryNetwork):

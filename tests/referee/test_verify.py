@@ -2,14 +2,16 @@
 
 import asyncio
 import copy
+import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent_league.errors import ErrorCode
 from agent_league.games.draw import commitment
 from agent_league.games.registry import Game, load_game
 from agent_league.referee.match_file import NotAMatchFile
@@ -18,67 +20,66 @@ from agent_league.testing.peers import Params, Raw, Script, always, hang, rubbis
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.games.nim import NIM
 from tests.referee.hall import hall
+from tests.referee.tampering import (
+    ODD_VALUES,
+    Change,
+    Content,
+    assert_found,
+    double_line,
+    in_turn,
+    leaves,
+    lines,
+    put,
+    reverse,
+    take_line,
+    wrong,
+)
 
-Content = dict[str, Any]
 Scripts = Mapping[str, Script]
-
-
-def wrong(content: Content) -> dict[str, list[str]]:
-    """What doesn't hold, by check."""
-    found: dict[str, list[str]] = {}
-    for finding in verify_match(content):
-        if not finding.ok:
-            found.setdefault(finding.check, []).append(finding.sentence)
-    return found
-
-
-def in_turn(*answers: Any) -> Script:
-    """One answer after another; the last one for ever. A script among them is run, a Raw raised."""
-    rest = list(answers)
-
-    async def script(params: Params) -> Any:
-        answer = rest.pop(0) if len(rest) > 1 else rest[0]
-        if isinstance(answer, Raw):
-            raise answer
-        return await answer(params) if callable(answer) else answer
-
-    return script
-
-
-async def refuse(_: Params) -> Any:
-    raise ConnectionError
 
 
 def choice(parity: str) -> Content:
     return {"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": parity}
 
 
-MATCHES: dict[str, tuple[Scripts, Scripts]] = {
-    "played": ({}, {}),
-    "after two bad answers": ({"choose_parity": in_turn(choice("Even"), rubbish, choice("even"))}, {}),
-    "after a silence": ({}, {"choose_parity": in_turn(hang, choice("odd"))}),
-    "declined": ({}, {"handle_game_invitation": always({"accept": False})}),
-    "silent at the invitation": ({"handle_game_invitation": hang}, {}),
-    "silent at the question": ({}, {"choose_parity": hang}),
-    "both silent": ({"choose_parity": hang}, {"choose_parity": hang}),
-    "one declines, one is silent": (
-        {"handle_game_invitation": always({"accept": False})},
-        {"handle_game_invitation": hang},
-    ),
-    "illegal to the last": ({"choose_parity": always(choice("EVEN"))}, {}),
-    "unreadable to the last": ({"choose_parity": rubbish}, {}),
-    "no JSON": ({"choose_parity": in_turn(Raw(b"<p>"))}, {}),
-    "a bare body": ({"choose_parity": in_turn(Raw(b'{"parity_choice": "even"}'))}, {}),
-    "refusing": ({"choose_parity": always({"message_type": "LEAGUE_ERROR", "error_code": "E012"})}, {}),
-    "refusing with a code of silence": (
-        {"choose_parity": always({"message_type": "LEAGUE_ERROR", "error_code": "E009"})},
-        {"choose_parity": always({"message_type": "LEAGUE_ERROR", "error_code": "E001"})},
-    ),
-    "a mixture": ({"choose_parity": in_turn(choice("x"), hang, choice("even"))}, {"handle_game_invitation": always(7)}),
-    "a very long answer": ({"choose_parity": always({**choice("even"), "comment": "x" * 20_000})}, {}),
-    "a very long illegal answer": ({"choose_parity": always({**choice("x"), "comment": "x" * 20_000})}, {}),
-    "a very long invitation's answer": ({"handle_game_invitation": always({"accept": True, "c": "x" * 20_000})}, {}),
-}
+def matches() -> dict[str, tuple[Scripts, Scripts]]:
+    """What P01 and P02 do otherwise than they should: anew for each test, as scripts wear out."""
+    return {
+        "played": ({}, {}),
+        "after two bad answers": ({"choose_parity": in_turn(choice("Even"), rubbish, choice("even"))}, {}),
+        "after a silence": ({}, {"choose_parity": in_turn(hang, choice("odd"))}),
+        "declined": ({}, {"handle_game_invitation": always({"accept": False})}),
+        "silent at the invitation": ({"handle_game_invitation": hang}, {}),
+        "silent at the question": ({}, {"choose_parity": hang}),
+        "both silent": ({"choose_parity": hang}, {"choose_parity": hang}),
+        "one declines, one is silent": (
+            {"handle_game_invitation": always({"accept": False})},
+            {"handle_game_invitation": hang},
+        ),
+        "illegal to the last": ({"choose_parity": always(choice("EVEN"))}, {}),
+        "unreadable to the last": ({"choose_parity": rubbish}, {}),
+        "no JSON": ({"choose_parity": in_turn(Raw(b"<p>"))}, {}),
+        "a bare body": ({"choose_parity": in_turn(Raw(b'{"parity_choice": "even"}'))}, {}),
+        "a token that is no text": (
+            {"choose_parity": in_turn({**choice("even"), "auth_token": 5}, choice("even"))},
+            {},
+        ),
+        "refusing": ({"choose_parity": always({"message_type": "LEAGUE_ERROR", "error_code": "E012"})}, {}),
+        "refusing with a code of silence": (
+            {"choose_parity": always({"message_type": "LEAGUE_ERROR", "error_code": "E009"})},
+            {"choose_parity": always({"message_type": "LEAGUE_ERROR", "error_code": "E001"})},
+        ),
+        "a mixture": (
+            {"choose_parity": in_turn(choice("x"), hang, choice("even"))},
+            {"handle_game_invitation": always(7)},
+        ),
+        "a very long answer": ({"choose_parity": always({**choice("even"), "comment": "x" * 20_000})}, {}),
+        "a very long illegal answer": ({"choose_parity": always({**choice("x"), "comment": "x" * 20_000})}, {}),
+        "a very long invitation's answer": (
+            {"handle_game_invitation": always({"accept": True, "c": "x" * 20_000})},
+            {},
+        ),
+    }
 
 
 async def played(home: Path, a: Scripts, b: Scripts, **fields: Any) -> Content:
@@ -88,13 +89,61 @@ async def played(home: Path, a: Scripts, b: Scripts, **fields: Any) -> Content:
     return match.record()
 
 
-@pytest.mark.parametrize("name", MATCHES)
+@pytest.mark.parametrize("name", matches())
 @in_virtual_time
 async def test_what_a_referee_writes_holds(home: Path, name: str) -> None:
-    content = await played(home, *MATCHES[name])
+    content = await played(home, *matches()[name])
     findings = verify_match(content)
     assert wrong(content) == {}
     assert {finding.check: finding.sentence for finding in findings} == CHECKS
+
+
+@in_virtual_time
+async def test_a_match_with_a_player_of_other_manners_holds(home: Path) -> None:
+    """It knows other names, and sends its choice by itself."""
+
+    async def push(params: Params) -> Any:
+        answer = match.players["P02"].reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="odd")
+        pushes.append(asyncio.create_task(match.call("choose_parity_response", answer)))
+        return {"status": "received"}
+
+    pushes: list[asyncio.Task[Any]] = []
+    unknown = in_turn(Raw(b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "what?"}, "id": 1}'))
+    joined = b'{"jsonrpc": "2.0", "result": {"message": {"accepted": true}}, "id": 1}'
+    async with hall(home, clock=VirtualClock()) as match:
+        match.pair(
+            b={
+                "handle_game_invitation": unknown,
+                "choose_parity": unknown,
+                "receive_game_invitation": in_turn(Raw(joined)),
+                "receive_parity_call": push,
+            }
+        )
+        await match.play(P02={"token_sha256": hashlib.sha256(b"tok-p02-0123456789abcdef").hexdigest()})
+        await asyncio.gather(*pushes)
+    content = match.record()
+    assert content["tolerated"]["P02"] == [
+        "called as 'receive_game_invitation'",
+        "answer in result.message",
+        "'accepted' for 'accept'",
+        *(f"no '{name}'" for name in ("protocol", "message_type", "sender", "timestamp", "conversation_id")),
+        "no 'auth_token'",
+        "called as 'receive_parity_call'",
+        "answer in a call of its own",
+    ]
+    assert wrong(content) == {}
+
+
+@pytest.mark.parametrize("name", matches())
+@in_virtual_time
+async def test_what_a_strict_referee_writes_holds(home: Path, name: str) -> None:
+    async with hall(home, {"tolerance.strict": True}, clock=VirtualClock()) as match:
+        match.pair(*matches()[name])
+        await match.play()
+    content = match.record()
+    assert content["strict"] is True
+    assert content["tolerated"] == {}
+    assert wrong(content) == {}
 
 
 @in_virtual_time
@@ -201,46 +250,10 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Content:
     return written[0]
 
 
-def lines(content: Content, **wanted: Any) -> list[Content]:
-    return [line for line in content["transcript"] if wanted.items() <= line.items()]
-
-
-def put(*path: Any, value: Any) -> Callable[[Content], None]:
-    """Changes one value; a number counts lines, a dict finds the first line with these values."""
-
-    def change(content: Content) -> None:
-        place: Any = content
-        for step in path[:-1]:
-            place = lines({"transcript": place}, **step)[0] if isinstance(step, dict) else place[step]
-        assert place.get(path[-1], "missing") != value if isinstance(place, dict) else True
-        place[path[-1]] = value
-
-    return change
-
-
-def take_line(**wanted: Any) -> Callable[[Content], None]:
-    def change(content: Content) -> None:
-        content["transcript"].remove(lines(content, **wanted)[0])
-
-    return change
-
-
-def double_line(**wanted: Any) -> Callable[[Content], None]:
-    def change(content: Content) -> None:
-        line = lines(content, **wanted)[0]
-        content["transcript"].insert(content["transcript"].index(line), copy.deepcopy(line))
-
-    return change
-
-
 def swap_answers(content: Content) -> None:
     """Both answers and all that was told of them, but not the moves."""
     for line, parity in zip(lines(content, **CHOSE), ("even", "odd"), strict=True):
         line["message"]["parity_choice"] = parity
-
-
-def reverse(content: Content) -> None:
-    content["transcript"].reverse()
 
 
 def swap_times(content: Content) -> None:
@@ -276,7 +289,7 @@ def void(content: Content) -> None:
     content["result"]["terminations"] = {"P01": "void", "P02": "void"}
 
 
-def loss(how: str) -> Callable[[Content], None]:
+def loss(how: str) -> Change:
     def change(content: Content) -> None:
         content["result"].update(status="TECHNICAL_LOSS", winner_player_id="P02", score={"P01": 0, "P02": 3})
         content["result"]["terminations"] = {"P01": how, "P02": "normal"}
@@ -284,8 +297,24 @@ def loss(how: str) -> Callable[[Content], None]:
     return change
 
 
-def good_answer_called_illegal(content: Content) -> None:
-    lines(content, direction="failed", error_code="E004")[0]["message"]["parity_choice"] = "even"
+def good_answer_called(code: str) -> Change:
+    def change(content: Content) -> None:
+        failed = lines(content, direction="failed", error_code="E004")[0]
+        failed["message"]["parity_choice"], failed["error_code"] = "even", code
+        told = lines(content, **TOLD_ERROR)[0]["message"]
+        told.update(error_code=code, error_name=ErrorCode(code).name, error_description=ErrorCode(code).name)
+
+    return change
+
+
+def tolerate(notes: list[str]) -> Change:
+    """In P01's choice and at the top."""
+
+    def change(content: Content) -> None:
+        lines(content, **CHOSE, player_id="P01")[0]["tolerated"] = notes
+        content["tolerated"]["P01"] = notes
+
+    return change
 
 
 INVITED = {"direction": "sent", "method": "handle_game_invitation"}
@@ -299,7 +328,14 @@ DRAWN = {"direction": "drawn"}
 OVER = {"direction": "sent", "method": "notify_match_result"}
 T = "transcript"
 
-TAMPERED: dict[str, tuple[Callable[[Content], None], str]] = {
+
+def notes_of(content: Content) -> list[str]:
+    """What was put up with in P01's choice."""
+    notes: list[str] = lines(content, **CHOSE, player_id="P01")[0]["tolerated"]
+    return notes
+
+
+TAMPERED: dict[str, tuple[Change, str]] = {
     "winner": (put("result", "winner_player_id", value="P09"), "result"),
     "no winner": (put("result", "winner_player_id", value=None), "result"),
     "winner of a wrong type": (put("result", "winner_player_id", value={"P": 1}), "result"),
@@ -314,7 +350,7 @@ TAMPERED: dict[str, tuple[Callable[[Content], None], str]] = {
     "scoring": (put("scoring", "win_points", value=4), "score"),
     "termination": (put("result", "terminations", "P02", value="move_timeout"), "result"),
     "terminations of a type": (put("result", "terminations", value="normal"), "result"),
-    "no result": (put("result", value=None), "result"),
+    "no result": (put("result", value=None), "dialogue"),
     "an empty result": (put("result", value={}), "result"),
     "made a technical loss": (loss("move_timeout"), "result"),
     "made a suspended player's": (loss("suspended"), "dialogue"),
@@ -339,7 +375,7 @@ TAMPERED: dict[str, tuple[Callable[[Content], None], str]] = {
     "the draw of another step": (put(T, DRAWN, "step", value=5), "draws"),
     "game parameters": (put("game_parameters", "max_number", value=1), "draws"),
     "bad game parameters": (put("game_parameters", "max_number", value="ten"), "dialogue"),
-    "a good answer called illegal": (good_answer_called_illegal, "failures"),
+    "a good answer called illegal": (good_answer_called("E004"), "failures"),
     "the code of a failure": (put(T, FAILED, "error_code", value="E009"), "failures"),
     "a timeout that came early": (put(T, {"error_code": "E001"}, "latency_ms", value=10), "failures"),
     "a failure told as final": (put(T, TOLD_ERROR, "message", "retryable", value=False), "failures"),
@@ -375,8 +411,36 @@ TAMPERED: dict[str, tuple[Callable[[Content], None], str]] = {
         "failures",
     ),
     "no retries told": (put(T, TOLD_ERROR, "message", "retry_info", value=None), "failures"),
+    "nothing to say of an answer that isn't one": (
+        put(T, {"error_code": "E001"}, "error_code", value="E004"),
+        "failures",
+    ),
+    "a good answer called unreadable": (good_answer_called("E003"), "failures"),
+    "a question that shows more": (put(T, ASKED, "message", "choice_of_P02", value="odd"), "messages"),
+    "a context that shows more": (put(T, ASKED, "message", "context", "choice_of_P02", value="odd"), "messages"),
     "a notice sent twice": (put(T, OVER, "attempt", value=2), "dialogue"),
     "a conversation": (put(T, ASKED, "message", "conversation_id", value="conv-other"), "conversation"),
+    "the conversation": (put("conversation_id", value="conv-other"), "conversation"),
+    "nothing tolerated": (put("tolerated", value={}), "tolerated"),
+    "one thing less tolerated": (lambda content: content["tolerated"]["P01"].pop(), "tolerated"),
+    "one thing more tolerated": (lambda content: content["tolerated"]["P01"].append("a wrong hat"), "tolerated"),
+    "another player's tolerated": (put("tolerated", "P02", value=["no 'sender'"]), "tolerated"),
+    "no notes in an answer, nor at the top": (tolerate([]), "tolerated"),
+    "other notes in an answer and at the top": (tolerate(["a wrong hat"]), "tolerated"),
+    "notes of an answer in another order": (lambda content: tolerate(notes_of(content)[::-1])(content), "tolerated"),
+    "notes and an unknown one": (lambda content: tolerate(["a wrong hat", *notes_of(content)])(content), "tolerated"),
+    "the usual way noted": (
+        lambda content: tolerate(["called as 'choose_parity'", *notes_of(content)])(content),
+        "tolerated",
+    ),
+    "notes of what was sent": (put(T, ASKED, "tolerated", value=["no 'sender'"]), "tolerated"),
+    "an answer's own token": (put(T, CHOSE | {"player_id": "P01"}, "token", value="ok"), "tolerated"),
+    "an answer's token in words": (put(T, CHOSE, "token", value="good"), "tolerated"),
+    "made strict": (put("strict", value=True), "dialogue"),
+    "a protocol": (put("protocols", "P01", value="league.v1"), "messages"),
+    "an unknown protocol": (put("protocols", "P01", value="league.v9"), "messages"),
+    "a protocol taken out": (lambda content: content["protocols"].pop("P01"), "messages"),
+    "a stranger's protocol": (put("protocols", "P09", value="league.v2"), "messages"),
     "the match": (put("match_id", value="R9M9"), "messages"),
     "the league": (put("league_id", value="another"), "messages"),
     "the round": (put("round_id", value=9), "messages"),
@@ -412,11 +476,11 @@ def test_a_change_is_found(honest: Content, name: str) -> None:
     change, check = TAMPERED[name]
     change(content)
     assert content != honest
-    assert check in wrong(content)
+    assert_found(content, check)
 
 
 def test_every_check_can_fail() -> None:
-    assert {check for _, check in TAMPERED.values()} == set(CHECKS)
+    assert {check for _, check in TAMPERED.values()} == set(CHECKS) - {"secrecy"}  # that needs a player of league.v1
 
 
 def test_the_honest_one_holds(honest: Content) -> None:
@@ -440,17 +504,6 @@ def test_two_lines_of_one_player_swapped_are_found(honest: Content) -> None:
             transcript[one], transcript[other] = transcript[other], transcript[one]
             if transcript[one].get("player_id") == transcript[other].get("player_id"):
                 assert wrong(content), f"lines {one + 1} and {other + 1}"
-
-
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    if isinstance(value, dict):
-        return [leaf for key, inner in value.items() for leaf in leaves(inner, (*path, key))]
-    if isinstance(value, list):
-        return [leaf for index, inner in enumerate(value) for leaf in leaves(inner, (*path, index))]
-    return [path]
-
-
-ODD_VALUES: list[Any] = [None, True, -1, 1e300, "", "\x1b[2J", [], {}, [[[]]], {"a": {"b": None}}]
 
 
 @pytest.mark.parametrize("value", ODD_VALUES, ids=repr)

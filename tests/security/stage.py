@@ -49,7 +49,7 @@ class Wiretap(MemoryNetwork):
 
     async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
         said = json.loads(frame)
-        self.calls.append(Call(endpoint, frame, bearer, said["method"], said.get("params", {})))
+        self.calls.append(Call(endpoint, frame, bearer, said.get("method", ""), said.get("params", {})))
         return await super().exchange(endpoint, frame, limit, bearer)
 
     def heard(self, method: str, endpoint: str | None = None) -> list[Call]:

@@ -14,9 +14,9 @@ from agent_league.config import ConfigLoader
 from agent_league.league.roster import endpoint_problem
 from agent_league.model.events import MatchFinished
 from agent_league.testing.peers import ScriptedPlayer
+from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.hosts import plain_host
 from agent_league.transport.http_client import HttpCarrier
-from agent_league.transport.jsonrpc import MAX_BODY
 from tests.arena.guests import hosted
 from tests.cli.command import free_ports
 from tests.conftest import FAST

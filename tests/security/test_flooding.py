@@ -16,8 +16,9 @@ from agent_league.league.season import MOST_FAILURES
 from agent_league.league.takeover import open_store
 from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentStateChanged, Event, MatchFinished
+from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_server import HttpServer
-from agent_league.transport.jsonrpc import MAX_BATCH, MAX_BATCH_ANSWER, MAX_BODY
+from agent_league.transport.jsonrpc import MAX_BATCH, MAX_BATCH_ANSWER
 from tests.league.office import LEAGUE_ID, Office, open_office, within
 from tests.league.scripted_referee import first_wins
 from tests.security.stage import files_in

@@ -22,10 +22,11 @@ from agent_league.arena.in_process import seated
 from agent_league.arena.seats import NO_WATCHERS, Seat
 from agent_league.errors import BadAnswer, CallFailed, PeerTimeout, PeerUnreachable
 from agent_league.league.app import ManagerSettings
+from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_connections import Limits
 from agent_league.transport.http_server import HttpServer
-from agent_league.transport.jsonrpc import MAX_BODY, read_reply
+from agent_league.transport.jsonrpc import read_reply
 from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import FAST
 from tests.protocol.traffic import make_league

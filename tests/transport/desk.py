@@ -9,6 +9,7 @@ from typing import Any
 from agent_league.clock import SystemClock
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.log import JsonLogger
+from agent_league.model.agents import Role
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.methods import Method
 from agent_league.transport.dispatch import OK, Dispatcher, Reply
@@ -20,9 +21,10 @@ QUERY: dict[str, Any] = requests_by_method()["league_query"]
 class Desk:
     """Answers `league_query`, `get_standings` and `create_schedule`; keeps what it is asked."""
 
+    role = Role.LEAGUE_MANAGER
     sender = "league_manager"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, strict: bool = False) -> None:
         self.asked: list[Any] = []
         self.order: list[str] = []
         self.bearers: list[str | None] = []
@@ -32,7 +34,7 @@ class Desk:
         self.reply: Reply = OK
         self.log = JsonLogger("desk", log_root=folder)
         handlers = {"league_query": self.take, "get_standings": self.take, "create_schedule": self.fail}
-        self.dispatcher = Dispatcher(self, handlers, SystemClock(), self.log)
+        self.dispatcher = Dispatcher(self, handlers, SystemClock(), self.log, strict=strict)
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None

@@ -1,12 +1,15 @@
 """From a frame to the handler of its method, and from whatever happens there back to a frame."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent_league.errors import ErrorCode, FrameCode, Refusal
 from agent_league.protocol import v2
+from agent_league.transport import jsonrpc
+from tests.protocol.examples_v1 import example as v1
 from tests.transport.desk import QUERY, Desk, call, notification, refuse
 
 
@@ -172,3 +175,130 @@ def test_turning_away_fills_no_log(desk: Desk) -> None:
 
 async def test_the_methods_are_told_in_order(desk: Desk) -> None:
     assert desk.dispatcher.methods == ["create_schedule", "get_standings", "league_query"]
+
+
+MESSAGE = QUERY["params"]
+BARE = MESSAGE
+HANDLED = call("handle_message", params={"message": MESSAGE})
+TOOL = call("tools/call", params={"name": "league_query", "arguments": MESSAGE})
+
+
+async def test_a_bare_message_is_answered_bare(desk: Desk) -> None:
+    assert await desk.post(BARE) == {"status": "ok"}
+    desk.refusal = refuse()
+    answer = await desk.post(BARE)
+    assert (answer["message_type"], answer["error_code"]) == ("LEAGUE_ERROR", "E012")
+    assert (answer["conversation_id"], answer["original_message_type"]) == (MESSAGE["conversation_id"], "LEAGUE_QUERY")
+
+
+async def test_one_method_for_everything_is_answered_with_a_result(desk: Desk) -> None:
+    assert await desk.post(HANDLED) == {"jsonrpc": "2.0", "result": {"status": "ok"}, "id": 1}
+    desk.refusal = refuse()
+    assert (await desk.post(HANDLED))["result"]["conversation_id"] == MESSAGE["conversation_id"]
+
+
+async def test_a_tool_is_answered_as_a_tool(desk: Desk) -> None:
+    answer = await desk.post(TOOL)
+    assert (answer["result"]["structuredContent"], answer["result"]["isError"]) == ({"status": "ok"}, False)
+    desk.refusal = refuse()
+    answer = await desk.post(TOOL)
+    assert answer["id"] == 1
+    assert answer["result"]["isError"] is True
+    assert answer["result"]["structuredContent"]["error_code"] == "E012"
+    assert json.loads(answer["result"]["content"][0]["text"]) == answer["result"]["structuredContent"]
+
+
+@pytest.mark.parametrize("body", [BARE, HANDLED, TOOL])
+async def test_in_every_shape_the_handler_gets_the_same_message_and_the_host_is_asked(desk: Desk, body: Any) -> None:
+    await desk.post(body, "tok-beside")
+    (message,) = desk.asked
+    assert message.to_wire() == MESSAGE
+    assert (desk.bearers, desk.order) == (["tok-beside"], ["authorize", "handle"])
+
+
+@pytest.mark.parametrize("body", [HANDLED, TOOL, call("LEAGUE_QUERY", params=MESSAGE)])
+async def test_a_notification_in_another_shape_is_done_and_not_answered(desk: Desk, body: dict[str, Any]) -> None:
+    assert await desk.post({name: value for name, value in body.items() if name != "id"}) is None
+    assert len(desk.asked) == 1
+
+
+async def test_a_batch_may_hold_bare_messages_and_each_is_answered_in_its_own_shape(desk: Desk) -> None:
+    bare, framed, tool, unknown = await desk.post(
+        [BARE, HANDLED, TOOL, notification(), {"message_type": "NOBODY_KNOWS"}]
+    )
+    assert bare == {"status": "ok"}
+    assert framed["result"] == {"status": "ok"}
+    assert tool["result"]["structuredContent"] == {"status": "ok"}
+    assert (unknown["error"]["code"], unknown["id"]) == (FrameCode.METHOD_NOT_FOUND, None)
+
+
+async def test_a_bare_message_for_which_a_batch_has_no_room_is_told_so(desk: Desk) -> None:
+    desk.reply = {"long": "x" * jsonrpc.MAX_BATCH_ANSWER}
+    _, bare = await desk.post([call(), BARE, notification()])
+    assert "nothing was done" in bare["error"]["message"]
+    assert len(desk.asked) == 1
+
+
+@pytest.mark.parametrize("body", [BARE, HANDLED, TOOL])
+async def test_what_was_put_up_with_is_logged_and_shows_no_token(desk: Desk, body: dict[str, Any]) -> None:
+    await desk.post(body)
+    (entry,) = desk.logged()
+    assert (entry["event_type"], entry["method"], entry["sender"]) == ("tolerated", "league_query", "player:P01")
+    assert entry["how"][0].startswith("message in ")
+    assert MESSAGE["auth_token"] not in str(entry)
+
+
+async def test_a_plain_request_leaves_nothing_in_the_log(desk: Desk) -> None:
+    await desk.post(QUERY)
+    assert desk.logged() == []
+
+
+async def test_a_huge_sender_in_another_shape_fills_no_log(desk: Desk) -> None:
+    await desk.post({**BARE, "sender": "player:" + "x" * 100_000})
+    assert len(str(desk.logged())) < 1000
+
+
+@pytest.mark.parametrize("body", [BARE, HANDLED, TOOL])
+async def test_an_answer_that_can_not_be_written_is_a_fault_of_ours_in_every_shape(desk: Desk, body: Any) -> None:
+    desk.reply = {"number": 2**70}
+    answer = await desk.post(body)
+    assert (answer["error"]["code"], answer["id"]) == (FrameCode.INTERNAL_ERROR, body.get("id"))
+    assert [entry["event_type"] for entry in desk.logged()][-1] == "answer_not_json"
+
+
+@pytest.mark.parametrize("body", [BARE, HANDLED, TOOL, call("LEAGUE_QUERY", params=MESSAGE)])
+async def test_a_strict_one_does_nothing_of_what_comes_in_another_shape(tmp_path: Path, body: Any) -> None:
+    strict = Desk(tmp_path, strict=True)
+    answer = await strict.post(body)
+    assert answer["error"]["code"] in (FrameCode.METHOD_NOT_FOUND, FrameCode.INVALID_REQUEST)
+    assert strict.order == []
+    assert (await strict.post(QUERY))["result"] == {"status": "ok"}
+    strict.log.close()
+
+
+BROKEN = v1("GAME_RESULT", timestamp="soon")
+
+
+async def test_a_broken_message_of_v1_is_refused_in_the_shape_in_which_it_came(desk: Desk) -> None:
+    bare = await desk.post(BROKEN)
+    assert (bare["error_code"], bare["conversation_id"]) == ("E021", BROKEN["conversation_id"])
+    assert bare["original_message_type"] == "GAME_RESULT"
+    framed = await desk.post(call("handle_message", 5, params={"message": BROKEN}))
+    assert (framed["id"], framed["result"]["error_code"]) == (5, "E021")
+    assert framed["result"]["conversation_id"] == BROKEN["conversation_id"]
+    tool = await desk.post(call("tools/call", params={"name": "x", "arguments": BROKEN}))
+    assert (tool["result"]["isError"], tool["result"]["structuredContent"]["error_code"]) == (True, "E021")
+    assert {entry["event_type"] for entry in desk.logged()} == {"message_refused"}
+
+
+async def test_a_broken_message_of_v1_that_asks_for_no_answer_gets_none(desk: Desk) -> None:
+    assert await desk.post(notification("handle_message", params={"message": BROKEN})) is None
+
+
+def test_every_shape_is_turned_away_in_itself(desk: Desk) -> None:
+    assert turned_away(desk, BARE)["error_code"] == "E014"
+    assert turned_away(desk, HANDLED)["result"]["error_code"] == "E014"
+    assert turned_away(desk, TOOL)["result"]["isError"] is True
+    assert turned_away(desk, BROKEN)["error_code"] == "E014"
+    assert turned_away(desk, {"message_type": "NOBODY_KNOWS"})["result"]["error_code"] == "E014"
+    assert not desk.order

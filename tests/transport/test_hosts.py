@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_league.transport.hosts import is_loopback, plain_address, plain_host
+from agent_league.transport.hosts import are_loopback, is_loopback, place_of, plain_address, plain_host
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,56 @@ def test_an_address_has_one_form() -> None:
 )
 def test_loopback_is_told_by_the_address(address: str, expected: bool) -> None:
     assert is_loopback(address) is expected
+
+
+@pytest.mark.parametrize(
+    ("hosts", "expected"),
+    [
+        (["localhost", "127.0.0.1", "::1"], True),
+        (["LOCALHOST.", "[::1]", "127.9.9.9", "::ffff:127.0.0.1"], True),
+        (["localhost", "10.0.0.1"], False),
+        (["localhost", "*"], False),
+        (["localhost.evil"], False),
+        (["0.0.0.0"], False),
+    ],
+)
+def test_a_league_is_loopback_where_all_its_hosts_are(hosts: list[str], expected: bool) -> None:
+    assert are_loopback(hosts) is expected
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://localhost:8001/mcp",
+        "http://LocalHost.:8001",
+        "http://127.0.0.1:8001/mcp",
+        "http://127.0.0.2:8001/other",
+        "https://[::1]:8001/mcp?x=1",
+        "http://[::ffff:127.0.0.1]:8001/",
+        "mcp://localhost:8001/referee_001",
+    ],
+)
+def test_this_machine_has_several_names_and_is_one_place(endpoint: str) -> None:
+    assert place_of(endpoint) == ("localhost", 8001)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "place"),
+    [
+        ("http://lab-7.example.org:8001/mcp", ("lab-7.example.org", 8001)),
+        ("http://LAB-7.example.org./mcp", ("lab-7.example.org", 80)),
+        ("https://10.0.0.1/mcp", ("10.0.0.1", 443)),
+        ("http://localhost/mcp", ("localhost", 80)),
+        ("http://localhost:80/mcp", ("localhost", 80)),
+    ],
+)
+def test_another_place_is_known_by_host_and_port(endpoint: str, place: tuple[str, int]) -> None:
+    assert place_of(endpoint) == place
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["", "nonsense", "http://", "http://localhost:port/mcp", "http://[::1", "http://x:99999"]
+)
+def test_what_leads_nowhere_is_no_place_of_ours(endpoint: str) -> None:
+    assert place_of(endpoint) != place_of("http://localhost:8001/mcp")
+    assert place_of(endpoint) == place_of(endpoint)

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from agent_league.errors import BadAnswer, PeerTimeout, PeerUnreachable
+from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_client import HttpCarrier
-from agent_league.transport.jsonrpc import MAX_BODY
 from tests.conftest import free_port
 from tests.transport.wire import LIMIT, Peer, chunked, raw_server, read_request, response
 

@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from agent_league.errors import PortInUse, UserError
+from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_server import HttpServer, bind, make_app
-from agent_league.transport.jsonrpc import MAX_BODY
 from tests.transport.wire import LIMIT, chunked, connected, fetch, request
 
 HEALTH = {"status": "ok", "role": "player", "id": "P01", "state": "ACTIVE", "version": "1.0"}

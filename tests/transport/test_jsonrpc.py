@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, FrameError, PeerRefused
-from agent_league.transport.jsonrpc import MAX_BATCH, MAX_DEPTH, count_requests, encode_request, parse_body, read_reply
+from agent_league.protocol.nesting import MAX_DEPTH
+from agent_league.transport.jsonrpc import MAX_BATCH, count_requests, encode_request, parse_body, read_reply
 from tests.transport.desk import Desk, call, notification
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 from agent_league.errors import CallFailed
@@ -19,7 +20,8 @@ class Office:
 
     def __init__(self) -> None:
         self.network = MemoryNetwork()
-        self.outboxes = Outboxes(Line(self.network), self.note)
+        self.line = Line(self.network)
+        self.outboxes = Outboxes(self.note)
         self.failures: list[tuple[str, CallFailed]] = []
         self.recovered: list[str] = []
         self.taken: dict[str, list[int]] = {}
@@ -45,7 +47,7 @@ class Office:
 
     def post(self, peer_id: str, *notices: int) -> None:
         for notice in notices:
-            self.outboxes.post(peer_id, peer_id, json.dumps(notice).encode(), LIMIT)
+            self.outboxes.post(peer_id, partial(self.line.send, peer_id, json.dumps(notice).encode(), LIMIT))
 
 
 def now() -> float:
@@ -67,7 +69,7 @@ async def test_a_notice_goes_with_the_bearer_s_token_it_was_posted_with() -> Non
     office = Office()
     office.peer("P01")
     for bearer in ("tok-1", None, "tok-2"):
-        office.outboxes.post("P01", "P01", b"1", LIMIT, bearer)
+        office.outboxes.post("P01", partial(office.line.send, "P01", b"1", LIMIT, bearer))
     await office.outboxes.settled(["P01"])
     assert office.bearers == ["tok-1", None, "tok-2"]
 

@@ -1,6 +1,7 @@
 """Belonging to a league: registering, coming back as oneself, and looking after a manager that may be away."""
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import pairwise
@@ -14,11 +15,13 @@ from agent_league.errors import LeagueFailed, Refusal
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.protocol.tokens import SigningKey
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.testing.peers import Raw, ScriptedAgent, always, hang, rubbish
 from agent_league.testing.virtual_time import START, VirtualClock, in_virtual_time
+from agent_league.transport.manners import Manners
 from agent_league.transport.memory import MemoryNetwork
-from agent_league.transport.peer import Line
 from agent_league.transport.session import Applicant, Session
+from tests.protocol.examples_v1 import example as v1
 
 MANAGER = "http://localhost:8000/mcp"
 KEY = SigningKey.new()
@@ -71,7 +74,16 @@ class Door(MemoryNetwork):
 class Agent:
     """One that wants to belong."""
 
-    def __init__(self, log: JsonLogger, pocket: Pocket | None = None, *, skew: float = 0, **options: Any) -> None:
+    def __init__(
+        self,
+        log: JsonLogger,
+        pocket: Pocket | None = None,
+        *,
+        skew: float = 0,
+        protocol: str = PROTOCOL_V2,
+        strict: bool = False,
+        **options: Any,
+    ) -> None:
         self.network = Door()
         self.remarks: list[str] = []
         self.pocket = pocket or Pocket()
@@ -83,12 +95,14 @@ class Agent:
             game_types=("even_odd",),
             endpoint="http://localhost:8101/mcp",
             limit=10,
+            protocol=protocol,
+            v1_name="player_007",
         )
         self.clock = VirtualClock(skew)
         self.session = Session(
             MANAGER,
             applicant,
-            Line(self.network),
+            Manners(self.network, strict=strict),
             self.clock,
             log,
             self.pocket,
@@ -587,3 +601,208 @@ async def test_a_message_for_another_league_is_refused_once_we_belong_to_one(age
         agent.session.check_league(good)
     with pytest.raises(Refusal, match="E008"):
         agent.session.check_league("L2")
+
+
+def in_shape(method: str, reply: Mapping[str, Any], wrap: Callable[[Any], Any] | None = None) -> Callable[..., Any]:
+    """A manager that knows one method (or `bare`) and answers there; whatever else is asked, it has no such method."""
+
+    async def answer(body: bytes, bearer: str | None = None) -> bytes:
+        request = json.loads(body)
+        if request.get("method", "bare") != method:
+            return b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "no such method"}, "id": 1}'
+        framed = {"jsonrpc": "2.0", "result": reply, "id": request.get("id")}
+        return json.dumps(wrap(reply) if wrap else framed).encode()
+
+    return answer
+
+
+OTHER_MANAGERS: dict[str, Callable[..., Any]] = {
+    "league_register": in_shape("league_register", ACCEPTED),
+    "LEAGUE_REGISTER_REQUEST": in_shape("LEAGUE_REGISTER_REQUEST", ACCEPTED),
+    "league_register_request": in_shape("league_register_request", ACCEPTED),
+    "handle_message": in_shape("handle_message", ACCEPTED),
+    "tools/call": in_shape("tools/call", {"content": [{"type": "text", "text": json.dumps(ACCEPTED)}]}),
+    "bare": in_shape("bare", ACCEPTED, lambda reply: reply),
+    "REGISTERED": in_shape("register_player", {**ACCEPTED, "status": "REGISTERED"}),
+    "small letters": in_shape("register_player", {**ACCEPTED, "status": "accepted"}),
+    "in result.message": in_shape("register_player", {"status": "ok", "message": ACCEPTED}),
+    "request-shaped": in_shape(
+        "register_player", {}, lambda _: {"method": "LEAGUE_REGISTER_RESPONSE", "params": ACCEPTED}
+    ),
+}
+
+
+@pytest.mark.parametrize("manager", OTHER_MANAGERS)
+@in_virtual_time
+async def test_a_manager_that_refuses_the_seeds_form_is_applied_to_in_others(
+    agent: Agent, log: JsonLogger, manager: str
+) -> None:
+    agent.network.attach(MANAGER, OTHER_MANAGERS[manager])
+    await agent.session.register()
+    assert (agent.session.agent_id, agent.session.token, agent.session.league_id) == ("P01", "tok-p01-abc", "L1")
+    assert asyncio.get_running_loop().time() == 0
+    (note,) = [line for line in logged(log) if line["event_type"] == "tolerated"]
+    assert note["manager"] == MANAGER
+    assert "tok-p01-abc" not in str(logged(log))
+    knocks = len(agent.network.knocks)
+    await agent.session.renew("tok-p01-abc")
+    assert len(agent.network.knocks) == knocks + 1  # its style is known by now
+
+
+def logged(log: JsonLogger) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.log_file.read_text("utf-8").splitlines()]
+
+
+@in_virtual_time
+async def test_a_manager_may_take_registrations_at_a_path_of_their_own(agent: Agent) -> None:
+    heard: list[dict[str, Any]] = []
+
+    async def register(body: bytes, bearer: str | None = None) -> bytes:
+        heard.append(json.loads(body))
+        return json.dumps(ACCEPTED).encode()
+
+    agent.network.attach(MANAGER, in_shape("nothing", {}))
+    agent.network.attach("http://localhost:8000/register", register)
+    await agent.session.register()
+    (request,) = heard
+    assert (request["message_type"], agent.session.agent_id) == ("LEAGUE_REGISTER_REQUEST", "P01")
+
+
+@in_virtual_time
+async def test_a_manager_that_knows_no_registration_at_all_is_given_up_with_its_words(agent: Agent) -> None:
+    agent.network.attach(MANAGER, in_shape("nothing", {}))
+    agent.network.attach("http://localhost:8000/register", in_shape("nothing", {}))
+    with pytest.raises(LeagueFailed, match="no such method"):
+        await agent.session.register()
+    assert asyncio.get_running_loop().time() == 0
+
+
+@in_virtual_time
+async def test_a_manager_that_only_acknowledges_is_given_up_with_what_it_said(agent: Agent) -> None:
+    agent.meets(always({"status": "ok"}))
+    with pytest.raises(LeagueFailed, match="answered the registration with"):
+        await agent.session.register()
+
+
+@in_virtual_time
+async def test_a_rejection_in_another_spelling_is_one(agent: Agent) -> None:
+    agent.meets(always({"status": "rejected", "reason": "League full"}))
+    with pytest.raises(LeagueFailed, match="rejected the registration: League full"):
+        await agent.session.register()
+
+
+@in_virtual_time
+async def test_no_token_goes_beside_a_call_to_the_manager(agent: Agent) -> None:
+    bearers: list[str | None] = []
+    known = in_shape("LEAGUE_REGISTER_REQUEST", ACCEPTED)
+
+    async def answer(body: bytes, bearer: str | None = None) -> bytes:
+        bearers.append(bearer)
+        reply: bytes = await known(body)
+        return reply
+
+    agent.network.attach(MANAGER, answer)
+    await agent.session.register()
+    await agent.session.renew("tok-p01-abc")
+    assert set(bearers) == {None}
+
+
+@in_virtual_time
+async def test_a_strict_agent_applies_in_the_seeds_form_alone(log: JsonLogger) -> None:
+    agent = Agent(log, strict=True)
+    agent.network.attach(MANAGER, in_shape("LEAGUE_REGISTER_REQUEST", ACCEPTED))
+    with pytest.raises(LeagueFailed, match="no such method"):
+        await agent.session.register()
+    assert len(agent.network.knocks) == 1
+
+
+V1_ACCEPTED = {
+    **v1("LEAGUE_REGISTER_RESPONSE"),
+    "status": "ACCEPTED",
+    "player_id": "player_007",
+    "reason": None,
+}
+
+
+class V1Manager:
+    """Answers bare messages with bare messages."""
+
+    def __init__(self, *replies: Mapping[str, Any], frame: bool = False) -> None:
+        self.heard: list[dict[str, Any]] = []
+        self._replies = list(replies)
+        self._frame = frame
+
+    async def answer(self, body: bytes, bearer: str | None = None) -> bytes:
+        self.heard.append(json.loads(body))
+        reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+        return json.dumps({"jsonrpc": "2.0", "result": reply, "id": 1} if self._frame else reply).encode()
+
+
+@pytest.mark.parametrize("frame", [False, True])
+@in_virtual_time
+async def test_an_agent_of_v1_registers_with_a_bare_message_of_001_and_nothing_beside(
+    log: JsonLogger, frame: bool
+) -> None:
+    agent, manager = Agent(log, protocol=PROTOCOL_V1), V1Manager(V1_ACCEPTED, frame=frame)
+    agent.network.attach(MANAGER, manager.answer)
+    await agent.session.register()
+    (request,) = manager.heard
+    golden = v1("LEAGUE_REGISTER_REQUEST")
+    assert request.keys() == golden.keys()
+    assert request["player_meta"] == {
+        "display_name": "Agent Alpha",
+        "version": "1.0.0",
+        "game_types": ["even_odd"],
+        "contact_endpoint": "mcp://localhost:8101/player_007",
+    }
+    fixed = ("protocol", "message_type", "round_id", "match_id", "sender")
+    assert [request[name] for name in fixed] == [golden[name] for name in fixed]
+    assert request["timestamp"] == "2025-01-15T10:00:00.000Z"
+    session = agent.session
+    assert (session.agent_id, session.token, session.league_id) == ("player_007", None, V1_ACCEPTED["league_id"])
+    assert not session.has_key
+
+
+@in_virtual_time
+async def test_an_agent_of_v1_that_is_rejected_ends_with_the_reason(log: JsonLogger) -> None:
+    agent = Agent(log, protocol=PROTOCOL_V1)
+    rejection = {**V1_ACCEPTED, "status": "REJECTED", "player_id": None, "reason": "Registration closed"}
+    agent.network.attach(MANAGER, V1Manager(rejection).answer)
+    with pytest.raises(LeagueFailed, match="Registration closed"):
+        await agent.session.register()
+
+
+@in_virtual_time
+async def test_an_agent_of_v1_asks_after_a_quiet_manager_by_registering_again(log: JsonLogger) -> None:
+    agent, manager = Agent(log, protocol=PROTOCOL_V1), V1Manager(V1_ACCEPTED)
+    agent.network.attach(MANAGER, manager.answer)
+    await agent.session.register()
+    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    await asyncio.sleep(2.5 * QUIET)
+    assert [message["message_type"] for message in manager.heard] == ["LEAGUE_REGISTER_REQUEST"] * 3
+    agent.network.detach(MANAGER)
+    await asyncio.sleep(600)
+    assert agent.remarks == [f"No League Manager answers at {MANAGER} any more; waiting for it."]
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+
+OWN = "tok-ref02-of-a-referee-that-shows-its-own"
+OWN_HASH = hashlib.sha256(OWN.encode()).hexdigest()
+
+
+@in_virtual_time
+async def test_a_referee_s_own_token_is_good_for_the_match_that_the_manager_vouched_for(agent: Agent) -> None:
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    with pytest.raises(Refusal, match="E012"):
+        await agent.session.check_match(OWN, "R1M1", "REF02")
+    agent.session.vouch({"R1M1": OWN_HASH, "R1M2": None})
+    await agent.session.check_match(OWN, "R1M1", "REF02")
+    for token, match_id in ((OWN, "R1M2"), (OWN, "R9M9"), (OWN_HASH, "R1M1"), (OWN + "x", "R1M1"), ("", "R1M1")):
+        with pytest.raises(Refusal, match=r"E01[12]"):
+            await agent.session.check_match(token, match_id, "REF02")
+    await agent.session.check_match(match_token(), "R1M1", "REF01")  # a match token is as good as before
+    agent.session.vouch({"R2M1": OWN_HASH})
+    with pytest.raises(Refusal, match="E012"):
+        await agent.session.check_match(OWN, "R1M1", "REF02")

@@ -61,6 +61,7 @@ def app_of(seat: Seat, agent: Agent) -> ASGIApp:
         agent.health,
         Guard((*network.allowed_hosts, network.base_host, *own)),
         RateLimit(rate, security.rate_limit_burst, agent.dispatcher.turn_away) if rate else None,
+        seat.other_paths(agent),
     )
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from agent_league.arena.checks import check_game, check_size, usable_strategies
 from agent_league.arena.seats import Seat
-from agent_league.config import ConfigLoader, LeagueConfig, SystemConfig
+from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.errors import UserError
 from agent_league.league.app import ManagerSettings
 from agent_league.players.app import PlayerSettings
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.referee.app import RefereeSettings
 
 GREEK = [
@@ -40,6 +41,8 @@ GREEK = [
     "Psi",
     "Omega",
 ]
+PROTOCOLS = {"v1": (PROTOCOL_V1,), "v2": (PROTOCOL_V2,), "mixed": (PROTOCOL_V2, PROTOCOL_V1)}
+V1_NUMBERS = {"min_number": 0, "max_number": 99}
 HANDFUL = 8
 """Up to so many agents each have a process of their own."""
 HIGHEST_PORT = 65535
@@ -60,6 +63,8 @@ class LeagueRequest:
     player_port: int | None = None
     strategies: tuple[str, ...] = ()
     store: str | None = None
+    protocol: str = "v2"
+    """`v1`, `v2`, or `mixed`: both in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,8 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
         raise loader.wrong("system.json", "network.base_host", problem)
     if request.players is not None:
         league = _resized(league, players, "scheduling.matches_per_round" in loader.overrides)
+    if request.protocol == "v1" and "scheduling.format" not in loader.overrides:
+        league = _doubled(league)
     check_size(loader, league, players)
     check_game(loader, league.game_type, f"leagues/{league.league_id}.json", "game_type")
     frame = _Frame(loader, request, system, league, ports)
@@ -143,7 +150,7 @@ class _Frame:
 
     def referees(self, names: Sequence[str], pairs: int) -> tuple[Seat, ...]:
         """Together they have room for all matches of a round, so that a hung player holds up nobody's match."""
-        defaults, games = self.loader.load_referee_defaults(), self.loader.load_games_registry()
+        defaults, games = self.loader.load_referee_defaults(), self.games()
         capacity = max(defaults.max_concurrent_matches, -(-pairs // len(names)))
         return tuple(
             Seat(
@@ -166,10 +173,24 @@ class _Frame:
             for number, (port, name) in enumerate(zip(count(self.ports.referees), names, strict=False), start=1)
         )
 
+    def games(self) -> GamesRegistry:
+        """The registry; a league of `league.v1` alone draws from the numbers of its seed."""
+        games = self.loader.load_games_registry()
+        if self.request.protocol != "v1":
+            return games
+        drawn = [
+            game.model_copy(update={"parameters": {**game.parameters, **V1_NUMBERS}})
+            if game.game_type == "even_odd"
+            else game
+            for game in games.games
+        ]
+        return games.model_copy(update={"games": tuple(drawn)})
+
     def players(self, names: Sequence[str]) -> tuple[Seat, ...]:
-        """Strategies are dealt out in turn."""
+        """Strategies and, where they are mixed, protocols are dealt out in turn."""
         defaults = self.loader.load_player_defaults()
         strategies = cycle(usable_strategies(self.loader, self.request.strategies))
+        protocols = cycle(PROTOCOLS[self.request.protocol])
         return tuple(
             Seat(
                 PlayerSettings(
@@ -182,13 +203,14 @@ class _Frame:
                     version=defaults.version,
                     game_types=(self.league.game_type,),
                     seed=self.request.seed,
+                    protocol=protocol,
                 ),
                 port=port,
                 strategy=strategy,
                 port_option="--player-port",
             )
-            for number, (port, name, strategy) in enumerate(
-                zip(count(self.ports.players), names, strategies, strict=False), start=1
+            for number, (port, name, strategy, protocol) in enumerate(
+                zip(count(self.ports.players), names, strategies, protocols, strict=False), start=1
             )
         )
 
@@ -226,6 +248,12 @@ def _resized(league: LeagueConfig, players: int, keep_rounds: bool) -> LeagueCon
     if not keep_rounds:
         update["scheduling"] = league.scheduling.model_copy(update={"matches_per_round": None})
     return league.model_copy(update=update)
+
+
+def _doubled(league: LeagueConfig) -> LeagueConfig:
+    """A double round robin, as `league.v1` has it."""
+    doubled = league.scheduling.model_copy(update={"format": "double_round_robin"})
+    return league.model_copy(update={"scheduling": doubled})
 
 
 def _names(configured: Sequence[str], kind: str, wanted: int) -> list[str]:

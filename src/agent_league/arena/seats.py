@@ -10,8 +10,9 @@ from agent_league.model.events import Event
 from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.observation import GameRecord, Strategy
 from agent_league.players.strategies import load_strategy
+from agent_league.protocol.spellings import REGISTER_PATH
 from agent_league.referee.app import Referee, RefereeSettings
-from agent_league.transport.carrier import Carrier
+from agent_league.transport.carrier import Answer, Carrier
 from agent_league.transport.dispatch import Dispatcher
 from agent_league.transport.session import Remark
 
@@ -61,6 +62,15 @@ class Seat:
         if isinstance(self.settings, RefereeSettings):
             return f"referee {self.settings.wanted_id}"
         return f"player {self.settings.wanted_id}"
+
+    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+        """What it answers beside `/mcp`: registrations, or calls to its name in `league.v1`."""
+        if isinstance(self.settings, ManagerSettings):
+            strict = self.settings.system.tolerance.strict
+            return {} if strict else {REGISTER_PATH: agent.dispatcher.answer_registration}
+        if isinstance(self.settings, PlayerSettings):
+            return {f"/{self.settings.v1_name}": agent.dispatcher.answer}
+        return {}
 
     def take(self, carrier: Carrier, watchers: Watchers) -> Agent:
         """The agent, made inside a running event loop."""

@@ -29,23 +29,29 @@ class FunctionStrategy:
         self.choose = choose
 
 
-def play(choose: Choose, name: str = "My Agent", games: tuple[str, ...] = ("even_odd",)) -> None:
-    """Joins a league as a player that decides with `choose`; `--port` and `--manager` come from the command line.
+def play(
+    choose: Choose,
+    name: str = "My Agent",
+    games: tuple[str, ...] = ("even_odd",),
+    port: int = 8101,
+    manager: str = "http://localhost:8000/mcp",
+) -> None:
+    """Joins a league as a player that decides with `choose`; the command line may name another name, port and manager.
 
     A program ends here as the command `league` does: with a sentence and an exit code, not with a traceback.
     """
     try:
-        _play(choose, _arguments(name), games)
+        _play(choose, _arguments(name, port, manager), games)
     except AgentLeagueError as error:
         remark(f"{name}: {error}")
         sys.exit(2 if isinstance(error, UserError) else 1)
 
 
-def _arguments(name: str) -> argparse.Namespace:
+def _arguments(name: str, port: int, manager: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=f"{name}: a player for Agent League.")
-    parser.add_argument("--port", type=_port, default=8101, help="the port to serve (default: 8101)")
-    parser.add_argument("--manager", default="http://localhost:8000/mcp", help="the League Manager's address")
-    parser.add_argument("--name", default=name, help=f"the name to show (default: {name})")
+    parser.add_argument("--port", type=_port, default=str(port), help="the port to serve (default: %(default)s)")
+    parser.add_argument("--manager", default=manager, help="the League Manager's address (default: %(default)s)")
+    parser.add_argument("--name", default=name, help="the name to show (default: %(default)s)")
     parser.add_argument("--home", type=Path, default=None, help="the SHARED folder for history and logs")
     parser.add_argument("--seed", default=None, help="makes the dice in `observation.random` repeatable")
     parser.add_argument("--practice", action="store_true", help="answer anybody, with or without the manager's word")

@@ -10,13 +10,16 @@ from agent_league.cli.options import (
     ExitWhenDone,
     Home,
     OptionalPort,
+    PlayerProtocol,
     Port,
     Seed,
     Set,
     Store,
+    Strict,
     open_existing_home,
     open_home,
     say,
+    with_strict,
 )
 from agent_league.config import ConfigLoader
 
@@ -35,6 +38,7 @@ def manager(
     new: Annotated[bool, typer.Option("--new", help="Begin a new league where an unfinished one is there.")] = False,
     store: Store = None,
     home: Home = None,
+    strict: Strict = False,
     settings: Set = None,
     exit_when_done: ExitWhenDone = False,
 ) -> None:
@@ -53,7 +57,7 @@ def manager(
     from agent_league.league.app import ManagerSettings
     from agent_league.storage.paths import DataPaths
 
-    home, loader = open_home(home, settings)
+    home, loader = open_home(home, with_strict(settings, strict=strict))
     system = loader.load_system()
     league = loader.load_league(league_id)
     if game is not None:
@@ -96,6 +100,7 @@ def referee(
     max_concurrent_matches: Annotated[int | None, typer.Option(min=1)] = None,
     seed: Seed = None,
     home: Home = None,
+    strict: Strict = False,
     settings: Set = None,
     exit_when_done: ExitWhenDone = False,
 ) -> None:
@@ -107,7 +112,7 @@ def referee(
     from agent_league.referee.app import RefereeSettings
 
     _check_id("--referee-id", referee_id, "REF01")
-    home, loader = open_home(home, settings)
+    home, loader = open_home(home, with_strict(settings, strict=strict))
     system = loader.load_system()
     entry = next((entry for entry in loader.load_agents().referees if entry.referee_id == referee_id), None)
     known = entry or loader.load_referee_defaults()
@@ -142,9 +147,11 @@ def player(
     practice: Annotated[
         bool, typer.Option("--practice", help="Answer anybody, not only referees that the manager vouches for.")
     ] = False,
+    protocol: Annotated[PlayerProtocol, typer.Option(help="What it speaks.")] = PlayerProtocol.V2,
     league_id: LeagueId = None,
     seed: Seed = None,
     home: Home = None,
+    strict: Strict = False,
     settings: Set = None,
     exit_when_done: ExitWhenDone = False,
 ) -> None:
@@ -157,7 +164,7 @@ def player(
     from agent_league.players.app import PlayerSettings
 
     _check_id("--player-id", player_id, "P01")
-    home, loader = open_home(home, settings)
+    home, loader = open_home(home, with_strict(settings, strict=strict))
     system = loader.load_system()
     entry = next((entry for entry in loader.load_agents().players if entry.player_id == player_id), None)
     known = entry or loader.load_player_defaults()
@@ -173,6 +180,7 @@ def player(
         league_id=league_id,
         seed=seed,
         exit_when_done=exit_when_done,
+        protocol=f"league.{protocol}",
     )
     seat = Seat(identity, port, host, usable_strategies(loader, [strategy] if strategy else [])[0])
     check_ports([seat])

@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from agent_league.cli.live import standings_table
+from agent_league.cli.live import standings_table, tolerated_lines
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -26,7 +26,8 @@ def tell_event(event: Event) -> None:
     match event:
         case AgentRegistered():
             again = " again" if event.returned else ""
-            line = f"{event.agent_id} registered{again}: {event.display_name} at {event.endpoint}"
+            noted = f" (put up with: {'; '.join(event.tolerated)})" if event.tolerated else ""
+            line = f"{event.agent_id} registered{again}: {event.display_name} at {event.endpoint}{noted}"
         case AgentStateChanged():
             line = f"{event.agent_id} is {event.state}: {event.why}"
         case StoreChanged():
@@ -45,6 +46,8 @@ def tell_event(event: Event) -> None:
             return
         case LeagueCompleted():
             console.print(standings_table(event.standings, "Final table", len(event.standings)))
+            for noted in tolerated_lines(event):
+                console.print(Text(printable(noted)), soft_wrap=True)
             champion = event.standings[0]
             line = f"Champion: {champion.display_name} ({champion.player_id}) with {champion.points} points."
     console.print(Text(printable(line.rstrip())), soft_wrap=True)

@@ -115,6 +115,8 @@ class LeagueView:
         self._console.print(standings_table(completed.standings, self._title, len(completed.standings)))
         for remark in self._remarks:
             self._console.print(Text(printable(remark), style="yellow"), soft_wrap=True)
+        for line in tolerated_lines(completed):
+            self._console.print(Text(printable(line), style="dim"), soft_wrap=True)
         champion = completed.standings[0]
         self._console.print(
             Text.assemble(
@@ -132,6 +134,11 @@ class LeagueView:
             parts.append(standings_table(self._standings.rows(), self._title))
         parts += [Text(printable(remark), style="yellow") for remark in self._remarks[-5:]]
         return Group(*parts)
+
+
+def tolerated_lines(completed: LeagueCompleted) -> list[str]:
+    """What was put up with, a line for each agent."""
+    return [f"Put up with {agent_id}: {'; '.join(noted)}." for agent_id, noted in sorted(completed.tolerated.items())]
 
 
 def standings_table(rows: Sequence[StandingsRow], title: str, shown: int = SHOWN_ROWS) -> Table:

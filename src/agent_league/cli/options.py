@@ -1,6 +1,7 @@
 """Options that several commands share, and what they open."""
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -42,9 +43,38 @@ Store = Annotated[
 ExitWhenDone = Annotated[bool, typer.Option("--exit-when-done", help="End after LEAGUE_COMPLETED.")]
 
 
+Strict = Annotated[
+    bool, typer.Option("--strict", help="For grading: what isn't in the protocol's own form is an error.")
+]
+
+
+class PlayerProtocol(StrEnum):
+    V1 = "v1"
+    V2 = "v2"
+
+
+class LeagueProtocol(StrEnum):
+    V1 = "v1"
+    V2 = "v2"
+    MIXED = "mixed"
+
+
+def with_strict(settings: list[str] | None, *, strict: bool) -> list[str]:
+    """The settings of the command line; `--strict` is one of them."""
+    return [*(settings or []), *(["tolerance.strict=true"] if strict else [])]
+
+
 def say(sentence: str) -> None:
     """A remark for the person at the terminal; stdout stays for results."""
     sys.stderr.write(printable(sentence) + "\n")
+
+
+def put_out(result: bytes) -> None:
+    """A result on stdout, to its last byte: a pipe may take less at once, and an unbuffered stdout keeps nothing."""
+    rest = memoryview(result + b"\n")
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) :]
+    sys.stdout.flush()
 
 
 def open_home(home: Path | None, settings: list[str] | None) -> tuple[Path, ConfigLoader]:

@@ -1,7 +1,6 @@
 """`league run`: a whole league in one command."""
 
 import signal
-import sys
 import time
 from dataclasses import replace
 from typing import Annotated, Any, NoReturn
@@ -9,7 +8,20 @@ from typing import Annotated, Any, NoReturn
 import orjson
 import typer
 
-from agent_league.cli.options import FirstPort, Home, OptionalPort, Seed, Set, Store, open_home, say
+from agent_league.cli.options import (
+    FirstPort,
+    Home,
+    LeagueProtocol,
+    OptionalPort,
+    Seed,
+    Set,
+    Store,
+    Strict,
+    open_home,
+    put_out,
+    say,
+    with_strict,
+)
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.model.events import LeagueCompleted
 
@@ -28,6 +40,10 @@ def run(
     manager_port: OptionalPort = None,
     referee_port: FirstPort = None,
     player_port: FirstPort = None,
+    protocol: Annotated[
+        LeagueProtocol, typer.Option(help="What the players speak; mixed: both, in turn.")
+    ] = LeagueProtocol.V2,
+    strict: Strict = False,
     settings: Set = None,
     store: Store = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run, as it was started.")] = False,
@@ -45,7 +61,7 @@ def run(
     from agent_league.log import JsonLogger
 
     started = time.perf_counter()
-    home, loader = open_home(home, settings)
+    home, loader = open_home(home, with_strict(settings, strict=strict))
     request = LeagueRequest(
         home=home,
         league_id=league_id,
@@ -57,6 +73,7 @@ def run(
         player_port=player_port,
         strategies=tuple(name.strip() for name in strategy.split(",") if name.strip()),
         store=store,
+        protocol=protocol.value,
     )
     if resume:
         loader, request = resumed(loader, request)
@@ -93,7 +110,7 @@ def run(
     log.info("league_run_completed", league_id=plan.league.league_id, seconds=round(seconds, 3))
     log.close()
     if completed is not None and json:
-        sys.stdout.write(orjson.dumps(_summary(completed, seconds)).decode() + "\n")
+        put_out(orjson.dumps(_summary(completed, seconds)))
     elif completed is not None:
         view.finish(completed, seconds)
 
@@ -116,6 +133,7 @@ def _summary(completed: LeagueCompleted, seconds: float) -> dict[str, Any]:
             "points": champion.points,
         },
         "standings": [row.as_dict() for row in completed.standings],
+        "tolerated": {agent_id: list(noted) for agent_id, noted in completed.tolerated.items()},
         "seconds": round(seconds, 3),
     }
 

@@ -52,17 +52,17 @@ def rebuild(
 def schemas(
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder to write.")] = Path("schemas"),
 ) -> None:
-    """Write the JSON Schemas of all messages, one file a message."""
+    """Write the JSON Schemas of all messages, one file a message; those of league.v1 in a folder v1."""
     import json
 
-    from agent_league.protocol.schemas import message_schemas
+    from agent_league.protocol.schemas import message_schemas, message_schemas_v1
 
-    folder.mkdir(parents=True, exist_ok=True)
-    found = message_schemas()
-    for message_type, schema in found.items():
-        path = folder / f"{message_type}.json"
-        path.write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
-    say(f"wrote {len(found)} schemas to {folder}")
+    for place, found in ((folder, message_schemas()), (folder / "v1", message_schemas_v1())):
+        place.mkdir(parents=True, exist_ok=True)
+        for message_type, schema in found.items():
+            path = place / f"{message_type}.json"
+            path.write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
+        say(f"wrote {len(found)} schemas to {place}")
 
 
 def bench(context: typer.Context) -> None:

@@ -8,6 +8,7 @@ import orjson
 import typer
 
 from agent_league.cli import FAILED, WRONG_INPUT
+from agent_league.cli.options import put_out
 from agent_league.errors import UserError
 from agent_league.model.names import printable
 
@@ -26,9 +27,7 @@ def verify(
     """
     reports = [_report(path) for path in _match_files(files)]
     if json:
-        sys.stdout.write(
-            orjson.dumps({"ok": all(report["ok"] for report in reports), "files": reports}).decode() + "\n"
-        )
+        put_out(orjson.dumps({"ok": all(report["ok"] for report in reports), "files": reports}))
     else:
         for report in reports:
             sys.stdout.write("".join(printable(line) + "\n" for line in _lines(report, in_full=len(reports) == 1)))

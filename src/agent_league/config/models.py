@@ -60,10 +60,17 @@ class Security(Settings):
     """Whether players and referees answer only calls that the manager's signature vouches for."""
     require_player_tokens: bool = False
     """Whether an answer without its player's own token counts as none."""
+    allow_referee_tokens: bool | None = None
+    """Whether players answer a referee that shows its own token, as the seeds do; None: in a loopback league only."""
     rate_limit_per_sec: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
     """So many requests a second an agent takes from one network address; None: as many as come."""
     rate_limit_burst: Annotated[int, Field(ge=1, le=1_000_000)] = 50
     """So many may come at once before the rate holds."""
+
+
+class Tolerance(Settings):
+    strict: bool = False
+    """Whether a message in any other spelling than the protocol's own is an error, as it is for grading."""
 
 
 class Timeouts(Settings):
@@ -111,6 +118,7 @@ class SystemConfig(Settings):
     default_league_id: str
     network: Network = Network()
     security: Security = Security()
+    tolerance: Tolerance = Tolerance()
     timeouts: Timeouts = Timeouts()
     retry_policy: RetryPolicy = RetryPolicy()
     circuit_breaker: CircuitBreaker = CircuitBreaker()
@@ -175,7 +183,7 @@ class ScoringRule(Settings):
 
 
 class Scheduling(Settings):
-    format: Literal["round_robin"] = "round_robin"
+    format: Literal["round_robin", "double_round_robin"] = "round_robin"
     matches_per_round: Annotated[int, Field(ge=1)] | None = None
     """At most so many matches in one round; None: all pairs of the round."""
     referee_assignment: AssignmentStrategy = "least_connections"

@@ -1,6 +1,7 @@
-"""Telling everybody: one encoded frame for all, in order for each, nobody waiting for a silent one."""
+"""Telling everybody: one encoded frame for all who speak alike, in order for each, nobody waiting for a silent one."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 
 from agent_league.config.models import Timeouts
 from agent_league.errors import CallFailed
@@ -8,50 +9,104 @@ from agent_league.league.dialect import ManagerWords
 from agent_league.league.passes import Passes
 from agent_league.league.roster import Member
 from agent_league.league.season import Season
+from agent_league.league.words_v1 import ManagerWordsV1
 from agent_league.log import JsonLogger
-from agent_league.model.agents import Role
+from agent_league.model.agents import How, Role
 from agent_league.model.results import StandingsRow
 from agent_league.model.schedule import Round
 from agent_league.protocol.envelope import Message
-from agent_league.transport.outbox import Outboxes
+from agent_league.protocol.v1 import V1Message
+from agent_league.protocol.version import PROTOCOL_V1
+from agent_league.transport.manners import Call, Manners
+from agent_league.transport.outbox import Outboxes, Send
 from agent_league.transport.peer import Line
+
+FIRST_NOTICE = "notify_round"
+"""What every agent is told first; the style in which it takes that is the one for the others."""
 
 
 class Announcer:
-    """The manager's notices."""
+    """The manager's notices, to each in its own dialect."""
 
     def __init__(
-        self, season: Season, words: ManagerWords, passes: Passes, line: Line, timeouts: Timeouts, log: JsonLogger
+        self,
+        season: Season,
+        words: ManagerWords,
+        words_v1: ManagerWordsV1,
+        passes: Passes,
+        line: Line,
+        manners: Manners,
+        timeouts: Timeouts,
+        log: JsonLogger,
     ) -> None:
         self._season = season
         self._passes = passes
         self._words = words
+        self._words_v1 = words_v1
         self._line = line
+        self._manners = manners
         self._limit = timeouts.generic_response_timeout_sec
         self._log = log
-        self._outboxes = Outboxes(line, self._noted)
+        self._outboxes = Outboxes(self._noted)
+
+    def league_start(self) -> None:
+        """Players of `league.v1` are told of the whole schedule, once."""
+        self._start(self._season.roster.of(Role.PLAYER))
 
     def round(self, round_: Round, plan: Mapping[str, str]) -> None:
-        for role in (Role.REFEREE, Role.PLAYER):
-            self._announce(round_, plan, self._in_turn(round_, role), role)
+        """To the players and to referees of ours; others are told by `round_to_guests`."""
+        referees = [member for member in self._in_turn(round_, Role.REFEREE) if member.knows_match_tokens]
+        self._announce(round_, plan, referees, Role.REFEREE)
+        self._announce(round_, plan, self._in_turn(round_, Role.PLAYER), Role.PLAYER)
+
+    def round_to_guests(self, round_: Round, plan: Mapping[str, str]) -> None:
+        """To referees that aren't ours, and may begin at once: the players should know of the round by now."""
+        for member in self._season.roster.of(Role.REFEREE):
+            if not member.knows_match_tokens:
+                self._announce_to_guest(round_, plan, member)
 
     def round_again(self, round_: Round, plan: Mapping[str, str], member: Member) -> None:
         """For one who comes back in the middle of a round."""
+        if member.role is Role.REFEREE and not member.knows_match_tokens:
+            return  # it would play its matches again
+        self._start([member])
         self._announce(round_, plan, [member], member.role)
+
+    def round_to_players(self, round_: Round, plan: Mapping[str, str], player_ids: Collection[str]) -> None:
+        """To players whose match has gone to another referee: where that is, and how it is known."""
+        members = [member for member in self._in_turn(round_, Role.PLAYER) if member.agent_id in player_ids]
+        self._announce(round_, plan, members, Role.PLAYER)
+
+    def match_to_guest(self, round_: Round, match_id: str, referee_id: str) -> None:
+        """One match of a round to a referee that starts by announcements, and wasn't told of this one."""
+        member = self._season.roster.get(referee_id)
+        pairings = tuple(pairing for pairing in round_.pairings if pairing.match_id == match_id)
+        if member is not None:
+            self._announce_to_guest(Round(round_.round_id, pairings), {match_id: referee_id}, member)
 
     def round_completed(self, round_: Round, rows: Sequence[StandingsRow]) -> None:
         """The table first, then the end of the round (seed 003, 8.8)."""
         following = self._season.schedule.rounds[round_.round_id : round_.round_id + 1]
         everybody = self._in_turn(following[0] if following else None, Role.REFEREE, Role.PLAYER)
         results = self._season.results_of(round_)
-        self._post("update_standings", self._words.standings_update(round_.round_id, rows), everybody)
-        self._post("notify_round_completed", self._words.round_completed(round_, results), everybody)
+        self._post("update_standings", everybody, self._words.standings_update(round_.round_id, rows))
+        self._post(
+            "notify_round_completed",
+            everybody,
+            self._words.round_completed(round_, results),
+            partial(self._words_v1.round_complete, round_),
+        )
 
     def league_completed(self, members: Sequence[Member] | None = None) -> None:
         """To all, or to some who missed it."""
-        message = self._words.league_completed(self._season.standings())
+        rows = self._season.standings()
         everybody = self._in_turn(None, Role.REFEREE, Role.PLAYER)
-        self._post("notify_league_completed", message, everybody if members is None else members)
+        self._post(
+            "notify_league_completed",
+            everybody if members is None else members,
+            self._words.league_completed(rows),
+            self._words_v1.league_complete,
+        )
 
     async def settled(self, agent_ids: Iterable[str] | None = None) -> None:
         """Waits until these agents (or all) have their notices, as far as that is worth it."""
@@ -69,15 +124,47 @@ class Announcer:
         members = [member for role in roles for member in self._season.roster.of(role)]
         return sorted(members, key=lambda member: (member.role is Role.PLAYER, turns.get(member.agent_id, len(turns))))
 
-    def _announce(self, round_: Round, plan: Mapping[str, str], members: Iterable[Member], role: Role) -> None:
-        message = self._words.round_announcement(round_, plan, endpoints=role is Role.REFEREE)
-        self._post("notify_round", message, members)
+    def _start(self, members: Iterable[Member]) -> None:
+        self._post("LEAGUE_START_ANNOUNCEMENT", members, None, self._words_v1.league_start)
 
-    def _post(self, method: str, message: Message, members: Iterable[Member]) -> None:
-        frame = self._line.encode(method, message.to_wire())
+    def _announce(self, round_: Round, plan: Mapping[str, str], members: Sequence[Member], role: Role) -> None:
+        if members:
+            self._post("notify_round", members, self._words.round_announcement(round_, plan, role))
+
+    def _announce_to_guest(self, round_: Round, plan: Mapping[str, str], member: Member) -> None:
+        message = self._words.round_announcement(round_, plan, Role.REFEREE, member.agent_id)
+        self._post("notify_round", [member], message)
+
+    def _post(
+        self,
+        method: str,
+        members: Iterable[Member],
+        message: Message | None,
+        write_v1: Callable[[], V1Message] | None = None,
+    ) -> None:
+        """To each member in its dialect; where that has no such notice, nothing.
+
+        Who speaks as we do gets a frame that was encoded once for all of them.
+        """
+        calls: dict[str, Call | None] = {}
+        frames: dict[How, bytes] = {}
         for member in members:
-            bearer = self._passes.for_call(member.agent_id)
-            self._outboxes.post(member.agent_id, member.agent.endpoint, frame, self._limit, bearer)
+            protocol = member.how.protocol
+            if protocol not in calls:
+                said = (write_v1() if write_v1 else None) if protocol == PROTOCOL_V1 else message
+                calls[protocol] = Call(method, said.to_wire()) if said else None
+            if (call := calls[protocol]) is None:
+                continue
+            bearer, endpoint = self._passes.for_call(member.agent_id), member.agent.endpoint
+            if member.knows_match_tokens or protocol == PROTOCOL_V1:
+                if (frame := frames.get(member.how)) is None:
+                    frame = frames[member.how] = self._manners.frame(call, member.how.style)
+                send: Send = partial(self._line.send, endpoint, frame, self._limit, bearer)
+            else:
+                self._manners.expect(endpoint, member.how.style)
+                insist = method == FIRST_NOTICE
+                send = partial(self._manners.tell, endpoint, call, self._limit, bearer, insist=insist)
+            self._outboxes.post(member.agent_id, send)
 
     def _noted(self, agent_id: str, error: CallFailed | None) -> None:
         if error is not None:

@@ -22,10 +22,12 @@ from agent_league.league.records import Records
 from agent_league.league.season import Phase, Season
 from agent_league.league.takeover import league_of, open_store, taken_up
 from agent_league.league.tokens import new_token, token_hash
+from agent_league.league.words_v1 import ManagerWordsV1
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event
 from agent_league.protocol.checks import Envelope
+from agent_league.protocol.envelope import Sender
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.tokens import SigningKey
 from agent_league.storage.base import Store
@@ -33,6 +35,7 @@ from agent_league.storage.files import write_whole
 from agent_league.storage.paths import DataPaths
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.dispatch import Dispatcher
+from agent_league.transport.manners import Manners
 from agent_league.transport.peer import Line
 from agent_league.version import __version__
 
@@ -86,16 +89,19 @@ class LeagueManager:
         self.season = Season(league, system, saved.season, self._journal.note)
         self.season.restore(saved)
         line = Line(carrier)
+        strict = system.tolerance.strict
+        manners = Manners(carrier, strict=strict)
         key = SigningKey.load(saved.season.signing_key)
         passes = Passes(key, self.season.league_id, self._clock, system.heartbeat.match_sec)
         words = ManagerWords(self.season, self._clock, passes)
         self._records = Records(self.season, settings.home, self._clock, self.log)
         self._journal.on_commit = self._records.committed
         self._journal.on_trouble = lambda why: self.season.note_store(is_there=why is None, why=why or "")
-        self._announcer = Announcer(self.season, words, passes, line, system.timeouts, self.log)
+        words_v1 = ManagerWordsV1(self.season, self._clock)
+        self._announcer = Announcer(self.season, words, words_v1, passes, line, manners, system.timeouts, self.log)
         self._prober = Prober(self.season, passes, line, system)
         self._conductor = Conductor(
-            self.season, words, passes, self._announcer, self._journal, line, system, self.log, rng
+            self.season, words, passes, self._announcer, self._journal, line, manners, system, self.log, rng
         )
         if watch:
             self.season.listen(self._guarded(watch))
@@ -108,6 +114,7 @@ class LeagueManager:
             self.season,
             token_hash(admin_token),
             tokens_enabled=settings.system.security.enable_auth_tokens,
+            strict=strict,
         )
         handlers = ManagerHandlers(
             self.season,
@@ -118,14 +125,17 @@ class LeagueManager:
             start=self._start,
             registered=self._start_if_complete,
         )
-        self.dispatcher = Dispatcher(self, handlers.table(), self._clock, self.log)
+        self.dispatcher = Dispatcher(
+            self, handlers.table(), self._clock, self.log, strict=strict, tolerated=self.season.tolerate
+        )
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
-    ) -> None:
-        self._gate.check(method, envelope, bearer, self._clock.now())
-        if envelope and method.caller in (Caller.AGENT, Caller.REFEREE):
-            self.season.revive(envelope.sender.agent_id)  # who calls is there
+    ) -> Sender | None:
+        sender = self._gate.check(method, envelope, bearer, self._clock.now())
+        if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
+            self.season.revive(sender.agent_id)  # who calls is there
+        return sender
 
     def health(self) -> dict[str, Any]:
         return {

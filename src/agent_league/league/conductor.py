@@ -9,23 +9,30 @@ from collections.abc import Awaitable, Sequence
 from random import Random
 
 from agent_league.config.models import SystemConfig
-from agent_league.errors import CallFailed
+from agent_league.errors import BadAnswer, CallFailed, Refusal
 from agent_league.league.announcer import Announcer
 from agent_league.league.assignment import Desk
 from agent_league.league.dialect import ManagerWords
 from agent_league.league.journal import Journal
-from agent_league.league.leases import Leases
+from agent_league.league.leases import Leases, longest_match
 from agent_league.league.passes import Passes
+from agent_league.league.reports import read_result, report_in
 from agent_league.league.season import Phase, Season
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Referee
 from agent_league.model.events import AgentRegistered, AgentStateChanged, Event, MatchFinished
 from agent_league.model.schedule import Pairing, Round
+from agent_league.transport.manners import Call, Manners, is_unknown_method
 from agent_league.transport.peer import Line
 from agent_league.transport.retry import reconnect_delay
 
 ANNOUNCEMENT_SECONDS = 1
 """How long a match waits for its players to have taken notice of the round."""
+
+
+REPLY_SECONDS = 1
+"""How long the answer of a referee is waited for that reported before it answered."""
+BY_ANNOUNCEMENT = "matches started by ROUND_ANNOUNCEMENT"
 
 
 class Conductor:
@@ -39,6 +46,7 @@ class Conductor:
         announcer: Announcer,
         journal: Journal,
         line: Line,
+        manners: Manners,
         system: SystemConfig,
         log: JsonLogger,
         rng: Random,
@@ -48,17 +56,20 @@ class Conductor:
         self._passes = passes
         self._announcer = announcer
         self._journal = journal
-        self._line = line
+        self._manners = manners
         self._limit = system.timeouts.generic_response_timeout_sec
         self._match_limit = system.heartbeat.match_sec
+        self._longest_match = longest_match(system)
         self._log = log
         self._rng = rng
         self._desk = Desk(season.league.scheduling.referee_assignment)
-        self._leases = Leases(season, passes, line, system.heartbeat, log, self._lost)
+        self._leases = Leases(season, passes, line, system, log, self._lost)
         self._slots: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._verdicts: dict[str, asyncio.Future[bool]] = {}
         """For each match that is given away: whether it was played, once that is known."""
         self._plan: dict[str, str] = {}
+        self._told: set[tuple[str, str]] = set()
+        """Referees that aren't ours, and the matches that were announced to them."""
         self._back = asyncio.Event()
         season.listen(self._on_event)
 
@@ -71,6 +82,7 @@ class Conductor:
             return
         await self._journal.committed()
         rounds, completed = self._season.schedule.rounds, self._season.rounds_completed
+        self._announcer.league_start()
         if completed and self._season.phase is Phase.RUNNING:
             self._announcer.round_completed(rounds[completed - 1], self._season.standings())
         for round_ in rounds[completed:]:
@@ -91,12 +103,30 @@ class Conductor:
         self._plan = await self._dealt(round_, unplayed)
         self._season.begin_round(round_)
         self._announcer.round(round_, self._plan)
+        await self._announce_to_guests(round_, unplayed)
         async with asyncio.TaskGroup() as matches:
             for pairing in unplayed:
                 matches.create_task(self._see_through(pairing, self._plan[pairing.match_id]))
         self._season.complete_round(round_.round_id)
         await self._journal.committed()
         self._announcer.round_completed(round_, self._season.standings())
+
+    async def _announce_to_guests(self, round_: Round, unplayed: Sequence[Pairing]) -> None:
+        """Referees that aren't ours may begin with it: by then the matches are theirs, and the players know of them."""
+        matches = [pairing for pairing in unplayed if not self._season.is_ours(self._plan[pairing.match_id])]
+        if not matches:
+            return
+        for pairing in matches:
+            self._give(pairing, self._plan[pairing.match_id])
+        self._told = {(self._plan[pairing.match_id], pairing.match_id) for pairing in matches}
+        await self._journal.committed()
+        players = [player_id for pairing in matches for player_id in pairing.players]
+        await _within(ANNOUNCEMENT_SECONDS, self._announcer.settled(players))
+        self._announcer.round_to_guests(round_, self._plan)
+
+    def _give(self, pairing: Pairing, referee_id: str) -> None:
+        if self._season.assigned.get(pairing.match_id) != referee_id:
+            self._season.assign(pairing.match_id, referee_id)
 
     async def _dealt(self, round_: Round, unplayed: Sequence[Pairing]) -> dict[str, str]:
         """Each match of a round with its referee; one who was given a match before keeps it, as long as it is there."""
@@ -123,7 +153,9 @@ class Conductor:
             ready = await self._available_referees()
             others = [other for other in ready if other.referee_id != referee_id] or ready
             busy = self._season.matches_in_hand()
+            self._told.discard((referee_id, pairing.match_id))
             referee_id = self._plan[pairing.match_id] = self._desk.assign([pairing], others, busy)[pairing.match_id]
+            self._announcer.round_to_players(self._round_of(pairing), self._plan, pairing.players)
 
     async def _played(self, pairing: Pairing, referee_id: str) -> bool:
         """Whether the referee took the match and saw it through."""
@@ -131,6 +163,8 @@ class Conductor:
             verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
             self._verdicts[pairing.match_id] = verdict
             try:
+                if not self._season.is_ours(referee_id):
+                    return await self._played_by_guest(pairing, referee_id, verdict)
                 if not await self._given(pairing, referee_id):
                     return False
                 if pairing.match_id in self._season.results:
@@ -145,7 +179,27 @@ class Conductor:
                 self._leases.end(pairing.match_id, referee_id)
                 del self._verdicts[pairing.match_id]
 
-    async def _given(self, pairing: Pairing, referee_id: str) -> bool:
+    async def _played_by_guest(self, pairing: Pairing, referee_id: str, verdict: asyncio.Future[bool]) -> bool:
+        """A referee that isn't ours may play the match before it answers, and tell the result in its answer."""
+        if pairing.match_id in self._season.results:
+            self._season.tolerate(referee_id, (BY_ANNOUNCEMENT,))  # it hasn't waited for more
+            return True
+        self._leases.begin(pairing.match_id, referee_id)
+        limit = self._longest_match * max(1, list(self._plan.values()).count(referee_id))
+        giving = asyncio.create_task(self._given(pairing, referee_id, limit))
+        try:
+            async with asyncio.timeout(limit):
+                await asyncio.wait({giving, verdict}, return_when=asyncio.FIRST_COMPLETED)
+                if not verdict.done() and not giving.result():
+                    return False
+                played = await verdict
+                await asyncio.wait({giving}, timeout=REPLY_SECONDS)
+                return played
+        finally:
+            giving.cancel()
+            await asyncio.wait({giving})
+
+    async def _given(self, pairing: Pairing, referee_id: str, limit: float | None = None) -> bool:
         """Whether the referee has the match, also where its answer was lost.
 
         One that was suspended in the meantime isn't asked.
@@ -155,13 +209,18 @@ class Conductor:
             return True
         if self._season.is_suspended(referee_id):
             return False
-        self._season.assign(pairing.match_id, referee_id)
+        self._give(pairing, referee_id)
         await self._journal.committed()
         endpoint = self._season.roster.referees()[referee_id].endpoint
         order, bearer = self._words.start_match(pairing, referee_id), self._passes.for_call(referee_id)
         try:
-            await self._line.ask(endpoint, "start_match", order, self._limit, bearer)
+            call = Call("start_match", order.to_wire())
+            self._manners.expect(endpoint, self._season.style_of(referee_id))
+            reply = await self._manners.tell(endpoint, call, limit or self._limit, bearer)
         except CallFailed as error:
+            if not self._season.is_ours(referee_id) and _knows_no_order(error):
+                self._start_by_announcement(pairing, referee_id)
+                return True
             self._log.warning(
                 "start_match_failed",
                 match_id=pairing.match_id,
@@ -172,7 +231,29 @@ class Conductor:
             self._season.note_call(referee_id, ok=not error.code.retryable)
             return error.code.retryable and await self._leases.is_held(pairing.match_id, referee_id)
         self._season.note_call(referee_id, ok=True)
+        if not self._season.is_ours(referee_id):
+            self._season.tolerate(referee_id, self._manners.unusual(endpoint, call))
+            self._take_report(pairing, referee_id, reply)
         return True
+
+    def _take_report(self, pairing: Pairing, referee_id: str, reply: object) -> None:
+        """Takes the result, where the referee's answer holds one."""
+        try:
+            if (reported := report_in(reply)) is not None:
+                self._season.record(read_result(pairing, reported, self._season.scoring), referee_id)
+                self._season.tolerate(referee_id, ("result in the reply to the start",))
+        except Refusal as refusal:
+            self._log.warning("report_refused", match_id=pairing.match_id, referee_id=referee_id, why=refusal.message)
+
+    def _start_by_announcement(self, pairing: Pairing, referee_id: str) -> None:
+        """For a referee that knows no order; of most matches it has been told with their round."""
+        self._season.tolerate(referee_id, (BY_ANNOUNCEMENT,))
+        if (referee_id, pairing.match_id) not in self._told:
+            self._told.add((referee_id, pairing.match_id))
+            self._announcer.match_to_guest(self._round_of(pairing), pairing.match_id, referee_id)
+
+    def _round_of(self, pairing: Pairing) -> Round:
+        return self._season.schedule.rounds[pairing.round_id - 1]
 
     def _slot(self, referee: Referee) -> asyncio.Semaphore:
         """One of the matches that a referee runs at the same time; it may return with another capacity."""
@@ -222,6 +303,11 @@ class Conductor:
         elif self._season.current_round > self._season.rounds_completed:
             round_ = self._season.schedule.rounds[self._season.current_round - 1]
             self._announcer.round_again(round_, self._plan, member)
+
+
+def _knows_no_order(error: CallFailed) -> bool:
+    """Whether a referee has no method for it; some say so in ways of their own."""
+    return isinstance(error, BadAnswer) or is_unknown_method(error)
 
 
 async def _within(seconds: float, wait: Awaitable[object]) -> bool:

@@ -46,21 +46,31 @@ class ManagerWords:
         }
         return self._response(role).write(**self._envelope(conversation_id), **fields)
 
-    def round_announcement(self, round_: Round, plan: Mapping[str, str], *, endpoints: bool) -> Message:
-        """The referees' copy carries the players' endpoints, the players' copy does not."""
+    def round_announcement(
+        self, round_: Round, plan: Mapping[str, str], role: Role, referee_id: str | None = None
+    ) -> Message:
+        """The referees' copy carries the players' endpoints, the players' copy does not.
+
+        With `referee_id`, the copy for a referee that isn't ours and may know no other start of its matches.
+        """
         players, referees = self._season.roster.players(), self._season.roster.referees()
         matches = []
         for pairing in round_.pairings:
+            given_to = plan[pairing.match_id]
             match = {
                 "match_id": pairing.match_id,
                 "game_type": self._season.league.game_type,
                 "player_A_id": pairing.player_a,
                 "player_B_id": pairing.player_b,
-                "referee_endpoint": referees[plan[pairing.match_id]].endpoint,
+                "referee_endpoint": referees[given_to].endpoint,
             }
-            if endpoints:
+            if role is Role.REFEREE:
                 match["player_A_endpoint"] = players[pairing.player_a].endpoint
                 match["player_B_endpoint"] = players[pairing.player_b].endpoint
+                if given_to == referee_id:
+                    match["match_token"] = self._passes.for_match(pairing, referee_id).shared
+            elif token_hash := self._season.shown_token(given_to):
+                match["referee_token_sha256"] = token_hash
             matches.append(match)
         return v2.RoundAnnouncement.write(
             **self._envelope(f"conv-round-{round_.round_id}-announce"),
@@ -155,6 +165,7 @@ class ManagerWords:
             "display_name": member.agent.display_name,
             "endpoint": member.agent.endpoint,
             "protocol": member.agent.protocol,
+            "style": member.how.style,
             "token_sha256": member.token_sha256,
             "standings": {"wins": tally.wins, "losses": tally.losses, "draws": tally.draws},
             "state": str(member.state),

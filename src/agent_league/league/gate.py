@@ -3,39 +3,56 @@
 from datetime import datetime
 
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.roster import Member
 from agent_league.league.season import Season
 from agent_league.league.tokens import same_hash, token_hash
 from agent_league.model.agents import Role
 from agent_league.protocol.checks import Envelope
+from agent_league.protocol.envelope import Sender
 from agent_league.protocol.methods import Caller, Method
+from agent_league.protocol.v1.ids import league_uuid
 
+V1_REFEREE = "referee"
+"""How every referee signs in `league.v1`."""
 EXPECTED_FORMAT = "tok-{agent_id}-{hash}"
 
 
 class Gate:
     """Checks a caller against the roster."""
 
-    def __init__(self, season: Season, admin_token_sha256: str, *, tokens_enabled: bool) -> None:
+    def __init__(self, season: Season, admin_token_sha256: str, *, tokens_enabled: bool, strict: bool = False) -> None:
         self._season = season
         self._admin_token_sha256 = admin_token_sha256
         self._tokens_enabled = tokens_enabled
+        self._strict = strict
 
-    def check(self, method: Method, envelope: Envelope | None, bearer: str | None, now: datetime) -> None:
-        """Raises a Refusal unless the caller may call the method; its token stands in the message or beside it."""
+    def check(self, method: Method, envelope: Envelope | None, bearer: str | None, now: datetime) -> Sender | None:
+        """Who it is; raises a Refusal unless the caller may call the method. Its token stands in the message or beside.
+
+        An agent that goes on using the name it asked for is known by its token.
+        """
         if envelope is None:
-            return
+            return None
         token = bearer if envelope.auth_token is None else envelope.auth_token
+        sender = envelope.sender
         if method.caller is Caller.ADMIN:
             self._check_admin(token)
         elif method.caller in (Caller.AGENT, Caller.REFEREE):
-            self._check_token(envelope, token, now)
-            self._check_sender(method, envelope)
-        if envelope.league_id not in (None, self._season.league_id):
+            sender = self._check_token(sender, token, now)
+            self._check_sender(method, sender)
+        if not self._is_ours(envelope.league_id):
             raise Refusal(
                 ErrorCode.LEAGUE_NOT_FOUND,
                 f"this is league {self._season.league_id!r}",
-                league_id=envelope.league_id[:80],
+                league_id=str(envelope.league_id)[:80],
             )
+        return sender
+
+    def _is_ours(self, league_id: str | None) -> bool:
+        """Whether a message is for this league, under its own id or that of `league.v1`."""
+        if league_id is None or league_id == self._season.league_id:
+            return True
+        return league_id.lower() == league_uuid(self._season.league_id)
 
     def _check_admin(self, token: str | None) -> None:
         if token is None:
@@ -43,19 +60,27 @@ class Gate:
         if not same_hash(token_hash(token), self._admin_token_sha256):
             raise _invalid("this is not the admin token of this league")
 
-    def _check_token(self, envelope: Envelope, token: str | None, now: datetime) -> None:
+    def _check_token(self, sender: Sender, token: str | None, now: datetime) -> Sender:
+        """Whose token it is, which must be the sender."""
+        owner = None if token is None else self._season.roster.owner_of(token, now)
+        own = Sender(owner.role, owner.agent_id) if owner else sender
+        if owner and (own == sender or self._is_alias(owner, sender)):
+            return own
         if not self._tokens_enabled:
-            return
+            return sender
         if token is None:
             raise _missing("the auth_token from your registration")
-        owner = self._season.roster.owner_of(token, now)
         if owner is None:
             raise _invalid("unknown or expired; register again for a new one")
-        if (owner.role, owner.agent_id) != (envelope.sender.role, envelope.sender.agent_id):
-            raise _invalid(f"this token does not belong to {envelope.sender}")
+        raise _invalid(f"this token does not belong to {sender}")
 
-    def _check_sender(self, method: Method, envelope: Envelope) -> None:
-        sender = envelope.sender
+    def _is_alias(self, owner: Member, sender: Sender) -> bool:
+        """Whether somebody goes by a name of its own that is nobody else's."""
+        names = () if self._strict else (owner.alias, owner.agent.display_name)
+        own = sender.agent_id in names or (owner.role is Role.REFEREE and sender.agent_id == V1_REFEREE)
+        return own and sender.role is owner.role and self._season.roster.get(sender.agent_id) is None
+
+    def _check_sender(self, method: Method, sender: Sender) -> None:
         member = self._season.roster.get(sender.agent_id)
         known = member is not None and member.role is sender.role
         if sender.role is Role.REFEREE or method.caller is Caller.REFEREE:

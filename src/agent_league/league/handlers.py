@@ -3,29 +3,22 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import orjson
-
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.dialect import ManagerWords
 from agent_league.league.journal import Journal
 from agent_league.league.queries import Queries
+from agent_league.league.reports import read_result
 from agent_league.league.roster import Application, Rejected
 from agent_league.league.season import Season
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
-from agent_league.model.results import MatchResult, Outcome, Termination
-from agent_league.model.schedule import Pairing
 from agent_league.protocol import v2
 from agent_league.protocol.checks import shown
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.v2.registration import PlayerMeta, RegisterRequest
-from agent_league.protocol.v2.results import ReportedResult
-from agent_league.protocol.version import MINIMUM_VERSION, is_supported, parse_version
+from agent_league.protocol.version import MINIMUM_VERSION, is_supported, knows_match_tokens, parse_version
 from agent_league.transport.dispatch import OK, Handler, Reply
-
-LONGEST_DETAILS = 64 * 1024
-"""Bytes of a game's own details that are kept with a result."""
 
 
 class ManagerHandlers:
@@ -77,7 +70,7 @@ class ManagerHandlers:
 
     async def report_match_result(self, message: v2.MatchResultReport) -> Reply:
         pairing = self._season.pairing(message.match_id)
-        result = read_result(pairing, message.result)
+        result = read_result(pairing, message.result, self._season.scoring)
         referee_id = message.sender.partition(":")[2]
         try:
             is_new = self._season.record(result, referee_id)
@@ -133,6 +126,8 @@ class ManagerHandlers:
             max_concurrent_matches=getattr(meta, "max_concurrent_matches", 1),
             token=message.auth_token,
             key=message.application_key,
+            how=message.how,
+            knows_match_tokens=meta.protocol_version is not None and knows_match_tokens(meta.protocol_version),
         )
         try:
             admission = self._season.register(application, self._clock.now())
@@ -159,45 +154,3 @@ def check_version(declared: str | None) -> None:
         expected=MINIMUM_VERSION,
         received=shown(declared),
     )
-
-
-def read_result(pairing: Pairing, reported: ReportedResult) -> MatchResult:
-    """A reported result as the league records it; a report without `status` is told by its winner."""
-    if reported.winner is not None and reported.winner not in pairing.players:
-        raise Refusal(
-            ErrorCode.INVALID_MESSAGE_FORMAT,
-            "'result.winner' must be one of the two players, or null",
-            field="result.winner",
-            expected=list(pairing.players),
-            received=shown(reported.winner),
-        )
-    outcome = Outcome(reported.status or ("WIN" if reported.winner else "DRAW"))
-    if (outcome is Outcome.WIN) != (reported.winner is not None) and outcome is not Outcome.TECHNICAL_LOSS:
-        raise Refusal(
-            ErrorCode.INVALID_MESSAGE_FORMAT,
-            "'result.status' and 'result.winner' contradict each other",
-            field="result.status",
-            expected="WIN with a winner, DRAW without one",
-            received=shown(reported.status),
-        )
-    known = {str(termination) for termination in Termination}
-    terminations = {
-        player_id: Termination(how)
-        for player_id, how in reported.terminations.items()
-        if player_id in pairing.players and how in known
-    }
-    return MatchResult(
-        match_id=pairing.match_id,
-        round_id=pairing.round_id,
-        players=pairing.players,
-        outcome=outcome,
-        winner=reported.winner,
-        details=_kept(reported.details),
-        terminations=terminations,
-    )
-
-
-def _kept(details: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A game's own details; of what is far too long to be any, the length alone."""
-    size = len(orjson.dumps(details))
-    return details if size <= LONGEST_DETAILS else {"cut_from_bytes": size}

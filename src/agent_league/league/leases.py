@@ -1,15 +1,16 @@
 """Leases: a referee has a match as long as it shows that it is at it.
 
 While a referee has matches in hand it is asked again and again how they stand, all of them in one call. A match that it
-knows nothing of is lost; one that gives no answer for the time of a lease loses all of its matches.
+knows nothing of is lost; one that gives no answer for the time of a lease loses all of its matches. One that isn't ours
+may not answer while it plays: it has the time that a match can take, as long as somebody is at its address.
 """
 
 import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from agent_league.config.models import Heartbeat
-from agent_league.errors import CallFailed, ErrorCode
+from agent_league.config.models import SystemConfig
+from agent_league.errors import CallFailed, ErrorCode, PeerTimeout
 from agent_league.league.dialect import SENDER
 from agent_league.league.passes import Passes
 from agent_league.league.season import Season
@@ -26,16 +27,19 @@ class Leases:
     """Watches over the matches that were given away."""
 
     def __init__(
-        self, season: Season, passes: Passes, line: Line, heartbeat: Heartbeat, log: JsonLogger, lost: Lost
+        self, season: Season, passes: Passes, line: Line, system: SystemConfig, log: JsonLogger, lost: Lost
     ) -> None:
         self._season = season
         self._passes = passes
         self._line = line
-        self._heartbeat = heartbeat
+        self._heartbeat = system.heartbeat
+        self._longest_match = longest_match(system)
         self._log = log
         self._lost = lost
         self._in_hand: dict[str, set[str]] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
+        self._alive: dict[str, float] = {}
+        """When each referee last showed that it is there."""
 
     def begin(self, match_id: str, referee_id: str) -> None:
         """The referee has the match from here on."""
@@ -47,6 +51,7 @@ class Leases:
     def end(self, match_id: str, referee_id: str) -> None:
         """Its result is in, or it was lost."""
         self._in_hand.get(referee_id, set()).discard(match_id)
+        self._seen(referee_id)
 
     async def is_held(self, match_id: str, referee_id: str) -> bool:
         """Whether the referee says that it is at the match."""
@@ -66,23 +71,22 @@ class Leases:
 
     async def _watch(self, referee_id: str) -> None:
         """Asks as long as there is something to ask for; what is new in hand is first asked for after an interval."""
-        loop = asyncio.get_running_loop()
-        alive = loop.time()
+        self._seen(referee_id)
         while in_hand := self._in_hand[referee_id]:
             asked = sorted(in_hand)
             await asyncio.sleep(self._heartbeat.interval_sec)
             asked = [match_id for match_id in asked if match_id in in_hand]
             if not asked:
-                alive = loop.time()
+                self._seen(referee_id)
                 continue
             try:
                 unknown = await self._unknown(referee_id, asked)
             except CallFailed as error:
-                if loop.time() - alive >= self._heartbeat.lease_sec:
+                silent = asyncio.get_running_loop().time() - self._alive[referee_id]
+                if silent >= self._patience(referee_id, error):
                     self._expire(referee_id, error)
-                    alive = loop.time()
                 continue
-            alive = loop.time()
+            self._seen(referee_id)
             for match_id in unknown:
                 if match_id not in in_hand:
                     continue  # reported in the meantime
@@ -111,8 +115,17 @@ class Leases:
                 raise
             return error.code
 
+    def _seen(self, referee_id: str) -> None:
+        self._alive[referee_id] = asyncio.get_running_loop().time()
+
+    def _patience(self, referee_id: str, error: CallFailed) -> float:
+        """How long a referee may be silent."""
+        busy = isinstance(error, PeerTimeout) and not self._season.is_ours(referee_id)
+        matches = len(self._in_hand[referee_id])
+        return max(self._longest_match * matches, self._heartbeat.lease_sec) if busy else self._heartbeat.lease_sec
+
     def _expire(self, referee_id: str, error: CallFailed) -> None:
-        why = f"no sign of life for {self._heartbeat.lease_sec:g} s"
+        why = f"no sign of life for {self._patience(referee_id, error):g} s"
         self._log.warning("lease_expired", referee_id=referee_id, message=error.message)
         self._season.suspend(referee_id, why)
         for match_id in sorted(self._in_hand[referee_id]):
@@ -122,3 +135,9 @@ class Leases:
         self.end(match_id, referee_id)
         self._log.warning("referee_lost", match_id=match_id, referee_id=referee_id, why=why)
         self._lost(match_id)
+
+
+def longest_match(system: SystemConfig) -> float:
+    """Seconds that a match may take where both players use all their time, one after the other."""
+    timeouts = system.timeouts
+    return 2 * system.retry_policy.max_retries * (timeouts.game_join_ack_timeout_sec + timeouts.move_timeout_sec)

@@ -70,6 +70,7 @@ class Queries:
             **row.as_dict(),
             "technical_losses": self._season.table.tally(player_id).technical_losses,
             "state": str(member.state) if member else None,
+            "tolerated": list(self._season.tolerated().get(player_id, ())),
         }
 
     def _player(self, params: Mapping[str, Any], asker: str) -> str:

@@ -5,7 +5,7 @@ Decides every application; the reasons of a refusal are those of the protocol.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from agent_league.config.models import Security
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.tokens import new_token, same_hash, token_hash
-from agent_league.model.agents import AgentState, Player, Referee, Role
+from agent_league.model.agents import PLAINLY, AgentState, How, Player, Referee, Role
 from agent_league.model.names import likeness
 from agent_league.transport.breaker import Breaker
-from agent_league.transport.hosts import is_loopback, plain_host
+from agent_league.transport.hosts import are_loopback, plain_host
 
 ID_FORMS = {
     Role.PLAYER: re.compile(r"P(0[1-9]|[1-9]\d{1,3})", re.ASCII),
@@ -25,6 +25,7 @@ ID_FORMS = {
 }
 ID_PREFIXES = {Role.PLAYER: "P", Role.REFEREE: "REF"}
 MAX_ENDPOINT = 2000
+LONGEST_ALIAS = 100
 MAX_REFEREES = 100
 """Or as many as there may be players: more never have a match at the same time."""
 
@@ -62,6 +63,9 @@ class Application:
     token: str | None = None
     key: str | None = None
     """A secret of the applicant's own, by which it is known again where our answer was lost."""
+    how: How = PLAINLY
+    knows_match_tokens: bool = False
+    """Whether it declares a version of the protocol in which a referee shows match tokens."""
 
 
 @dataclass(slots=True)
@@ -75,6 +79,10 @@ class Member:
     breaker: Breaker
     state: AgentState = AgentState.REGISTERED
     key_sha256: str | None = None
+    alias: str | None = None
+    """The id that it asked for, where it goes by another."""
+    how: How = PLAINLY
+    knows_match_tokens: bool = False
 
     @property
     def agent_id(self) -> str:
@@ -104,14 +112,20 @@ class RosterRules:
     def tokenless_return(self) -> bool:
         if self.security.allow_tokenless_return is not None:
             return self.security.allow_tokenless_return
-        return all(is_loopback(host) or plain_host(host) == "localhost" for host in self.allowed_hosts)
+        return are_loopback(self.allowed_hosts)
+
+    @property
+    def referee_tokens(self) -> bool:
+        """Whether players may be told by which token of its own a referee is known."""
+        allowed = self.security.allow_referee_tokens
+        return are_loopback(self.allowed_hosts) if allowed is None else allowed
 
 
 class Roster:
     """All registered agents of a league."""
 
     def __init__(self, rules: RosterRules) -> None:
-        self._rules = rules
+        self.rules = rules
         self._members: dict[str, Member] = {}
         self._by_token: dict[str, Member] = {}
 
@@ -147,10 +161,10 @@ class Roster:
     def register(self, application: Application, *, is_open: bool, now: datetime) -> Admission:
         """Admits an agent, for the first time or again; raises Rejected."""
         known = self._recognise(application, now)
-        if problem := endpoint_problem(application.endpoint, self._rules.allowed_hosts):
+        if problem := endpoint_problem(application.endpoint, self.rules.allowed_hosts):
             raise Rejected(Reason.INVALID_ENDPOINT, problem)
-        if self._rules.game_type not in application.game_types:
-            raise Rejected(Reason.UNSUPPORTED_GAME, f"this league plays {self._rules.game_type!r}")
+        if self.rules.game_type not in application.game_types:
+            raise Rejected(Reason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
         namesake = self._named(application)
         if namesake is not None and namesake is not known:
             hint = f"if that is you, come back as {namesake.agent_id} with the same name, port and SHARED folder"
@@ -164,7 +178,7 @@ class Roster:
         return self._admit(application, now)
 
     def _most(self, role: Role) -> int:
-        return self._rules.max_players if role is Role.PLAYER else max(self._rules.max_players, MAX_REFEREES)
+        return self.rules.max_players if role is Role.PLAYER else max(self.rules.max_players, MAX_REFEREES)
 
     def _recognise(self, application: Application, now: datetime) -> Member | None:
         """The member that comes back: by its token, by its name and key or, where that is allowed, name and address."""
@@ -173,7 +187,7 @@ class Roster:
             claimed = self._members.get(application.wanted_id)
             if member is not None and member.role is application.role and claimed in (None, member):
                 return member
-            if self._rules.security.enable_auth_tokens:
+            if self.rules.security.enable_auth_tokens:
                 raise Refusal(
                     ErrorCode.AUTH_TOKEN_INVALID,
                     "this token is not valid here; register without one to get a new one",
@@ -185,10 +199,10 @@ class Roster:
         if namesake.key_sha256 is not None:
             if application.key is not None and same_hash(namesake.key_sha256, token_hash(application.key)):
                 return namesake
-            if self._rules.security.allow_tokenless_return is not True:
+            if self.rules.security.allow_tokenless_return is not True:
                 return None  # who has a key needs no other way back, and by default leaves none to others
         same_place = namesake.agent.endpoint == application.endpoint
-        return namesake if same_place and self._rules.tokenless_return else None
+        return namesake if same_place and self.rules.tokenless_return else None
 
     def _named(self, application: Application) -> Member | None:
         """Who has this name already, or one that people would take for it."""
@@ -204,8 +218,11 @@ class Roster:
             role=application.role,
             token_sha256=token_sha256,
             token_expires=expires,
-            breaker=Breaker(self._rules.failure_threshold),
+            breaker=Breaker(self.rules.failure_threshold),
             key_sha256=_key_hash(application),
+            alias=application.wanted_id if len(application.wanted_id) <= LONGEST_ALIAS else None,
+            how=application.how,
+            knows_match_tokens=application.knows_match_tokens,
         )
         self._members[agent_id] = self._by_token[token_sha256] = member
         return Admission(member, token, returned=False)
@@ -216,13 +233,16 @@ class Roster:
         member.agent = _agent(member.agent_id, application)
         member.token_sha256, member.token_expires = token_sha256, expires
         member.key_sha256 = _key_hash(application) or member.key_sha256
+        noted = tuple(dict.fromkeys((*member.how.noted, *application.how.noted)))
+        member.how = replace(application.how, noted=noted)
+        member.knows_match_tokens = application.knows_match_tokens
         member.breaker.record(ok=True)
         self._by_token[token_sha256] = member
         return Admission(member, token, returned=True)
 
     def _new_token(self, agent_id: str, now: datetime) -> tuple[str, str, datetime]:
-        token = new_token(agent_id, self._rules.security.token_length)
-        return token, token_hash(token), now + timedelta(hours=self._rules.security.token_ttl_hours)
+        token = new_token(agent_id, self.rules.security.token_length)
+        return token, token_hash(token), now + timedelta(hours=self.rules.security.token_ttl_hours)
 
     def _new_id(self, application: Application) -> str:
         """The id that was asked for, where it has the right form and is free; else the next one."""
@@ -245,6 +265,7 @@ def _agent(agent_id: str, application: Application) -> Player | Referee:
         "endpoint": application.endpoint,
         "version": application.version,
         "game_types": application.game_types,
+        "protocol": application.how.protocol,
     }
     if application.role is Role.PLAYER:
         return Player(agent_id, **shared)

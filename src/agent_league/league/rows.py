@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from agent_league.league.roster import Member
-from agent_league.model.agents import AgentState, Player, Referee, Role
+from agent_league.model.agents import AgentState, How, Player, Referee, Role
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import Pairing, Round, Schedule
 from agent_league.storage.base import AgentRow, MatchRow
@@ -29,6 +29,10 @@ def agent_row(member: Member) -> AgentRow:
         key_sha256=member.key_sha256,
         state=str(member.state),
         failures=member.breaker.failures,
+        alias=member.alias,
+        style=member.how.style,
+        tolerated=list(member.how.noted),
+        knows_match_tokens=member.knows_match_tokens,
     )
 
 
@@ -54,6 +58,9 @@ def member_of(row: AgentRow, failure_threshold: int) -> Member:
         breaker=Breaker(failure_threshold, row.failures),
         state=AgentState(row.state),
         key_sha256=row.key_sha256,
+        alias=row.alias,
+        how=How(row.protocol, row.style, tuple(row.tolerated)),
+        knows_match_tokens=row.knows_match_tokens,
     )
 
 
@@ -71,6 +78,11 @@ def match_row(pairing: Pairing, referee_id: str | None, result: MatchResult | No
             "winner": result.winner,
             "details": dict(result.details),
             "terminations": {player: str(how) for player, how in result.terminations.items()},
+            **(
+                {"tolerated": {player: list(noted) for player, noted in result.tolerated.items()}}
+                if result.tolerated
+                else {}
+            ),
         },
     )
 
@@ -86,6 +98,7 @@ def result_of(row: MatchRow) -> MatchResult | None:
         winner=row.result["winner"],
         details=row.result["details"],
         terminations={player: Termination(how) for player, how in row.result["terminations"].items()},
+        tolerated={player: tuple(noted) for player, noted in row.result.get("tolerated", {}).items()},
     )
 
 

@@ -1,9 +1,10 @@
 """Who meets whom, and when: arithmetic over a list of player ids.
 
-Every pair meets once, nobody twice in a round; an odd number of players gives one of them a free round each time.
+Every pair meets once, nobody twice in a round; an odd number of players gives one of them a free round each time. In a
+double round robin all of it comes again with the sides swapped.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from agent_league.model.schedule import Pairing, Round, Schedule
 
@@ -17,10 +18,13 @@ BOARD_FOR_FOUR: tuple[tuple[Pair, ...], ...] = (
 """Table 16 of seed 003."""
 
 
-def make_schedule(player_ids: Sequence[str], matches_per_round: int | None = None) -> Schedule:
+def make_schedule(player_ids: Sequence[str], matches_per_round: int | None = None, *, double: bool = False) -> Schedule:
     """The round robin; rounds with more matches than `matches_per_round` are split."""
     rounds: list[Round] = []
-    for pairs in _split(_boards(len(player_ids)), matches_per_round):
+    boards = list(_boards(len(player_ids)))
+    if double:
+        boards += [[(b, a) for a, b in board] for board in boards]
+    for pairs in _split(boards, matches_per_round):
         round_id = len(rounds) + 1
         pairings = tuple(
             Pairing(f"R{round_id}M{number}", round_id, player_ids[a], player_ids[b])
@@ -53,7 +57,7 @@ def _sides(one: int, other: int, players: int) -> Pair:
     return (one, other) if 0 < (other - one) % circle <= circle // 2 else (other, one)
 
 
-def _split(boards: Iterator[Sequence[Pair]], limit: int | None) -> Iterator[Sequence[Pair]]:
+def _split(boards: Iterable[Sequence[Pair]], limit: int | None) -> Iterator[Sequence[Pair]]:
     for board in boards:
         size = min(limit or len(board), len(board)) or 1
         for start in range(0, len(board), size):

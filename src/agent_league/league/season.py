@@ -17,7 +17,7 @@ from agent_league.league.roster import Admission, Application, Member, Roster, R
 from agent_league.league.rows import agent_row, match_row, member_of, result_of, schedule_of
 from agent_league.league.scheduler import make_schedule
 from agent_league.league.standings import Table
-from agent_league.model.agents import AgentState, Role, advance
+from agent_league.model.agents import PLAINLY, AgentState, Role, advance
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -36,6 +36,8 @@ from agent_league.storage.base import DISMISSED, Row, Saved, SeasonRow
 
 Listener = Callable[[Event], None]
 Keep = Callable[[Row], None]
+MOST_NOTES = 20
+"""Things that are noted of one agent."""
 MOST_FAILURES = 1_000_000
 """A referee may claim any number; a database takes not every one."""
 
@@ -124,6 +126,7 @@ class Season:
                 display_name=member.agent.display_name,
                 endpoint=member.agent.endpoint,
                 returned=admission.returned,
+                tolerated=member.how.noted,
             )
         )
         return admission
@@ -160,7 +163,9 @@ class Season:
 
     def preview(self) -> Schedule:
         """The schedule of those who are registered now."""
-        return make_schedule(list(self.roster.players()), self.league.scheduling.matches_per_round)
+        rules = self.league.scheduling
+        double = rules.format == "double_round_robin"
+        return make_schedule(list(self.roster.players()), rules.matches_per_round, double=double)
 
     def resume(self) -> None:
         """Tells whoever watches how far an earlier manager came, be it to the end."""
@@ -193,6 +198,31 @@ class Season:
     def is_suspended(self, agent_id: str) -> bool:
         member = self.roster.get(agent_id)
         return member is not None and member.state is AgentState.SUSPENDED
+
+    def is_ours(self, referee_id: str) -> bool:
+        """Whether a referee knows our match tokens, and so the rest of what the seeds leave open."""
+        member = self.roster.get(referee_id)
+        return member is not None and member.knows_match_tokens
+
+    def tolerate(self, agent_id: str, noted: Sequence[str]) -> None:
+        """Notes what was put up with, each thing once."""
+        member = self.roster.get(agent_id)
+        new = [text for text in noted if member and text not in member.how.noted][:MOST_NOTES]
+        if member and new and len(member.how.noted) < MOST_NOTES:
+            member.how = replace(member.how, noted=(*member.how.noted, *new))
+            self._keep(agent_row(member))
+
+    def style_of(self, agent_id: str) -> str:
+        """How an agent spells its calls, as far as its registration showed it."""
+        member = self.roster.get(agent_id)
+        return member.how.style if member else PLAINLY.style
+
+    def shown_token(self, referee_id: str) -> str | None:
+        """The hash of a referee's own token, where it may show that to players and knows no other."""
+        member = self.roster.get(referee_id)
+        if member is None or member.knows_match_tokens or not self.roster.rules.referee_tokens:
+            return None
+        return member.token_sha256
 
     def pairing(self, match_id: str) -> Pairing:
         found = self._pairings.get(match_id)
@@ -244,8 +274,17 @@ class Season:
                 rounds=len(self.schedule.rounds),
                 matches=len(self.results),
                 standings=self.standings(),
+                tolerated=self.tolerated(),
             )
         )
+
+    def tolerated(self) -> dict[str, tuple[str, ...]]:
+        """What was put up with, at registration and in matches, by agent; each thing once."""
+        noted: dict[str, dict[str, None]] = {member.agent_id: dict.fromkeys(member.how.noted) for member in self.roster}
+        for result in self.results.values():
+            for player_id, found in result.tolerated.items():
+                noted[player_id].update(dict.fromkeys(found))
+        return {agent_id: tuple(found) for agent_id, found in noted.items() if found}
 
     def close(self) -> None:
         """The end has been told to all who listen."""

@@ -54,19 +54,30 @@ class Table:
 
     def rows(self) -> tuple[StandingsRow, ...]:
         """The table in order: points, then the tiebreakers, then the player's id."""
-        ranked = self._ranked(sorted(self._tallies, key=_id_order), ("points", *self._tiebreakers))
+        ranked = (player_id for level in self._levels() for player_id in level)
         return tuple(self._row(rank, player_id) for rank, player_id in enumerate(ranked, start=1))
 
-    def _ranked(self, group: Sequence[str], criteria: Sequence[str]) -> list[str]:
+    def shared_rows(self) -> tuple[StandingsRow, ...]:
+        """The table in the same order, but those whom only their ids tell apart share a rank: 1, 1, 3, 3."""
+        rows: list[StandingsRow] = []
+        for level in self._levels():
+            rank = len(rows) + 1
+            rows += [self._row(rank, player_id) for player_id in level]
+        return tuple(rows)
+
+    def _levels(self) -> list[Sequence[str]]:
+        return self._ranked(sorted(self._tallies, key=_id_order), ("points", *self._tiebreakers))
+
+    def _ranked(self, group: Sequence[str], criteria: Sequence[str]) -> list[Sequence[str]]:
         """Sorts a group by the first criterion, and those it leaves level by the next ones."""
         if len(group) < 2 or not criteria:
-            return list(group)
+            return [group]
         value = self._criterion(criteria[0], group)
         levels: dict[float, list[str]] = {}
         for player_id in group:
             levels.setdefault(value(player_id), []).append(player_id)
         ordered = (levels[level] for level in sorted(levels, reverse=True))
-        return [player_id for level in ordered for player_id in self._ranked(level, criteria[1:])]
+        return [part for level in ordered for part in self._ranked(level, criteria[1:])]
 
     def _criterion(self, name: str, group: Iterable[str]) -> Callable[[str], float]:
         """What a criterion counts for a player; more is better."""

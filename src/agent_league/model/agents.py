@@ -45,6 +45,18 @@ def advance(current: AgentState, target: AgentState) -> AgentState:
 
 
 @dataclass(frozen=True, slots=True)
+class How:
+    """How an agent speaks: its protocol, its style of calls, and what in its words was put up with."""
+
+    protocol: str = "league.v2"
+    style: str = "seeds"
+    noted: tuple[str, ...] = ()
+
+
+PLAINLY = How()
+
+
+@dataclass(frozen=True, slots=True)
 class Player:
     """A registered player."""
 

@@ -1,7 +1,7 @@
 """What happens in a league, as facts for whoever watches: the terminal, the log, the files."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from agent_league.model.agents import AgentState, Role
@@ -18,6 +18,8 @@ class AgentRegistered:
     display_name: str
     endpoint: str
     returned: bool = False
+    tolerated: tuple[str, ...] = ()
+    """What in its registration was put up with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class LeagueCompleted:
     rounds: int
     matches: int
     standings: tuple[StandingsRow, ...]
+    tolerated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What was put up with, by agent."""
 
 
 Event = (
@@ -110,5 +114,5 @@ Event = (
 def brief(event: Event) -> dict[str, Any]:
     """The plain fields of an event, for a log line: no tables, no schedules."""
     plain = (str, int, float, bool, type(None))
-    found = ((field.name, getattr(event, field.name)) for field in fields(event))
+    found = ((part.name, getattr(event, part.name)) for part in fields(event))
     return {name: value for name, value in found if isinstance(value, plain)}

@@ -68,6 +68,8 @@ class MatchResult:
     winner: str | None
     details: Mapping[str, Any] = field(default_factory=dict)
     terminations: Mapping[str, Termination] = field(default_factory=dict)
+    tolerated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What the referee put up with, by player."""
 
     def same_as(self, other: "MatchResult") -> bool:
         """Whether two reports of one match tell the same story."""

@@ -21,13 +21,15 @@ from agent_league.players.scrutiny import Scrutiny
 from agent_league.players.sensors import Sensors
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
-from agent_league.protocol.envelope import Message
+from agent_league.protocol.envelope import Message, Sender
 from agent_league.protocol.methods import Caller, Method
+from agent_league.protocol.v1.ids import player_id_v1
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.dispatch import OK, Dispatcher, Handler, Reply
-from agent_league.transport.peer import Line
+from agent_league.transport.manners import Manners
 from agent_league.transport.session import Applicant, Remark, Session
 from agent_league.version import __version__
 
@@ -52,6 +54,12 @@ class PlayerSettings:
     """The league to insist on; None: whichever the manager has."""
     seed: str | None = None
     exit_when_done: bool = False
+    protocol: str = PROTOCOL_V2
+
+    @property
+    def v1_name(self) -> str:
+        """The last part of our address in `league.v1`: the id that we ask for."""
+        return player_id_v1(self.wanted_id)
 
     @property
     def credentials(self) -> CredentialsFile:
@@ -88,7 +96,7 @@ class Player:
         self._session = Session(
             settings.manager,
             _applicant(settings),
-            Line(carrier),
+            Manners(carrier, strict=settings.system.tolerance.strict),
             self._clock,
             self.log,
             settings.credentials,
@@ -102,7 +110,8 @@ class Player:
         self._history: History | None = None
         self._scrutiny = Scrutiny()
         self._done = asyncio.Event()
-        self.dispatcher = Dispatcher(self, self._tools(), self._clock, self.log)
+        strict = settings.system.tolerance.strict
+        self.dispatcher = Dispatcher(self, self._tools(), self._clock, self.log, strict=strict)
 
     @property
     def agent_id(self) -> str:
@@ -118,9 +127,9 @@ class Player:
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
-    ) -> None:
+    ) -> Sender | None:
         if envelope is None:
-            return
+            return None
         if self._settings.system.security.verify_callers:
             await self._session.ready()
         expected = Role.LEAGUE_MANAGER if method.caller is Caller.MANAGER else Role.REFEREE
@@ -138,6 +147,7 @@ class Player:
         else:
             token = envelope.auth_token or bearer
             await self._session.check_match(token, str(params.get("match_id")), envelope.sender.agent_id)
+        return None
 
     def health(self) -> dict[str, Any]:
         return {
@@ -166,13 +176,14 @@ class Player:
                 self.log.close()
 
     def _tools(self) -> dict[str, Handler]:
-        notices = ("notify_round", "update_standings", "notify_round_completed")
+        notices = ("update_standings", "notify_round_completed")
         return {
             "handle_game_invitation": self._invited,
             "choose_parity": self._asked_for_parity,
             "make_move": self._asked_for_move,
             "notify_match_result": self._told_result,
             "notify_game_error": self._told_error,
+            "notify_round": self._told_round,
             "notify_league_completed": self._told_end,
             "get_player_state": self._get_state,
             **dict.fromkeys(notices, self._told),
@@ -200,7 +211,8 @@ class Player:
     async def _asked_for_parity(self, message: v2.ChooseParityCall) -> Reply:
         games = self._memory().games
         self._enter_play()
-        move = await self._decision.decide(self._sensors.see_parity_call(message, self.agent_id, games))
+        invitation = self._scrutiny.invitation(message.match_id)
+        move = await self._decision.decide(self._sensors.see_parity_call(message, self.agent_id, games, invitation))
         self._scrutiny.answered(message.match_id, 0, move)
         return self._actuators.choose_parity(message, move)
 
@@ -213,15 +225,15 @@ class Player:
             )
         games = self._memory().games
         self._enter_play()
-        move = await self._decision.decide(self._sensors.see_move_call(message, self.agent_id, games))
+        invitation = self._scrutiny.invitation(message.match_id)
+        move = await self._decision.decide(self._sensors.see_move_call(message, self.agent_id, games, invitation))
         self._scrutiny.answered(message.match_id, message.move_request.step, move)
         return self._actuators.make_move(message, move)
 
     async def _told_result(self, message: v2.GameOver) -> Reply:
         memory = self._memory()
-        opponent = self._scrutiny.opponent(message.match_id)
-        session = self._session
-        game = self._sensors.see_result(message, self.agent_id, session.league_id, session.season, opponent)
+        invitation, session = self._scrutiny.invitation(message.match_id), self._session
+        game = self._sensors.see_result(message, self.agent_id, session.league_id, session.season, invitation)
         if problem := self._scrutiny.problem(message, self.agent_id):
             self.log.warning("result_doubtful", match_id=message.match_id, problem=problem)
             self._remark(f"{message.match_id}: something is wrong with what the referee says: {problem}")
@@ -238,6 +250,10 @@ class Player:
         )
         return OK
 
+    async def _told_round(self, message: v2.RoundAnnouncement) -> Reply:
+        self._session.vouch({match.match_id: match.referee_token_sha256 for match in message.matches})
+        return await self._told(message)
+
     async def _told(self, message: Message) -> Reply:
         self._enter_play()
         self.log.debug("notice", message_type=message.message_type, round_id=message.round_id)
@@ -247,7 +263,8 @@ class Player:
         self.log.info("league_completed", champion=message.champion.player_id)
         if not self._done.is_set():
             own = next((row for row in message.final_standings if row.player_id == self.agent_id), None)
-            place = f"{self.agent_id} is number {own.rank} with {own.points} points; " if own else ""
+            counted = "wins" if self._settings.protocol == PROTOCOL_V1 else "points"
+            place = f"{self.agent_id} is number {own.rank} with {own.points} {counted}; " if own else ""
             self._remark(f"The league is over: {place}the champion is {message.champion.player_id}.")
         self._end()
         return OK
@@ -285,5 +302,7 @@ def _applicant(settings: PlayerSettings) -> Applicant:
         game_types=settings.game_types,
         endpoint=settings.endpoint,
         limit=settings.system.timeouts.register_player_timeout_sec,
+        protocol=settings.protocol,
+        v1_name=settings.v1_name,
         league_id=settings.league_id,
     )

@@ -36,9 +36,10 @@ class Scrutiny:
         if memo := self._memos.get(match_id):
             memo.answers[step] = move
 
-    def opponent(self, match_id: str) -> str | None:
+    def invitation(self, match_id: str) -> v2.GameInvitation | None:
+        """What we were invited to, where we remember it; later messages may say less."""
         memo = self._memos.get(match_id)
-        return memo.invitation.opponent_id if memo else None
+        return memo.invitation if memo else None
 
     def problem(self, over: v2.GameOver, player_id: str) -> str | None:
         """What is wrong with a result, in a sentence; None where nothing is, or we can't tell."""

@@ -20,15 +20,28 @@ class Sensors:
         self._seed = seed
         self._name = name
 
-    def see_parity_call(self, call: v2.ChooseParityCall, player_id: str, history: Sequence[GameRecord]) -> Observation:
-        return self._observe(call, player_id, history, call.game_type or "even_odd", PARITIES, None, 0)
+    def see_parity_call(
+        self,
+        call: v2.ChooseParityCall,
+        player_id: str,
+        history: Sequence[GameRecord],
+        invitation: v2.GameInvitation | None = None,
+    ) -> Observation:
+        return self._observe(call, player_id, history, invitation, call.game_type or "even_odd", PARITIES, None, 0)
 
-    def see_move_call(self, call: v2.GameMoveCall, player_id: str, history: Sequence[GameRecord]) -> Observation:
+    def see_move_call(
+        self,
+        call: v2.GameMoveCall,
+        player_id: str,
+        history: Sequence[GameRecord],
+        invitation: v2.GameInvitation | None = None,
+    ) -> Observation:
         request = call.move_request
         return self._observe(
             call,
             player_id,
             history,
+            invitation,
             call.game_type,
             tuple(request.valid_options),
             request.context,
@@ -41,9 +54,11 @@ class Sensors:
         player_id: str,
         league_id: str | None,
         season: str | None,
-        opponent_id: str | None,
+        invitation: v2.GameInvitation | None,
     ) -> GameRecord:
         """A finished match from this player's side."""
+        opponent_id = invitation.opponent_id if invitation else None
+        game_type = message.game_type or (invitation.game_type if invitation else None)
         result = message.game_result
         choices: dict[str, Any] = result.choices or {}
         if opponent_id is None:
@@ -58,7 +73,7 @@ class Sensors:
             extra = {}
         return GameRecord(
             match_id=message.match_id,
-            game_type=message.game_type or "even_odd",
+            game_type=game_type or "even_odd",
             opponent_id=opponent_id,
             outcome=outcome,
             my_moves=_moves(choices.get(player_id)),
@@ -74,17 +89,19 @@ class Sensors:
         call: v2.ChooseParityCall | v2.GameMoveCall,
         player_id: str,
         history: Sequence[GameRecord],
+        invitation: v2.GameInvitation | None,
         game_type: str,
         legal_moves: tuple[Any, ...],
         view: Any,
         step: int,
     ) -> Observation:
         context = call.context
+        invited_against = invitation.opponent_id if invitation else None
         return Observation(
             game_type=game_type,
             match_id=call.match_id,
             player_id=player_id,
-            opponent_id=context.opponent_id if context else None,
+            opponent_id=context.opponent_id if context and context.opponent_id else invited_against,
             legal_moves=legal_moves,
             view=view,
             step=step,

@@ -57,16 +57,16 @@ def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
         )
     for name in REQUIRED:
         if not isinstance(params[name], str):
-            raise _wrong_type(name, "a string", params[name])
+            raise wrong_type(name, "a string", params[name])
     for name, kind in OPTIONAL.items():
         value = params.get(name)
         if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-            raise _wrong_type(name, "an integer" if kind is int else "a string", value)
+            raise wrong_type(name, "an integer" if kind is int else "a string", value)
     if params["message_type"] != expected_type:
-        raise _wrong_type("message_type", repr(expected_type), params["message_type"])
+        raise wrong_type("message_type", repr(expected_type), params["message_type"])
     sender = Sender.parse(params["sender"])
     if sender is None:
-        raise _wrong_type("sender", "'league_manager', 'referee:ID' or 'player:ID'", params["sender"])
+        raise wrong_type("sender", "'league_manager', 'referee:ID' or 'player:ID'", params["sender"])
     check_timestamp(params["timestamp"], "timestamp")
     return Envelope(
         message_type=params["message_type"],
@@ -108,7 +108,8 @@ def shown(value: Any, field: str = "") -> Any:
     return f"({type(value).__name__})"
 
 
-def _wrong_type(field: str, expected: str, value: Any) -> Refusal:
+def wrong_type(field: str, expected: str, value: Any) -> Refusal:
+    """The refusal of a field that holds something else."""
     return Refusal(
         ErrorCode.INVALID_MESSAGE_FORMAT,
         f"'{field}' must be {expected}",

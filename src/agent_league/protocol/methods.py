@@ -19,6 +19,7 @@ class Caller(StrEnum):
     ADMIN = "the organiser, with the admin token"
     MANAGER = "the league manager"
     MATCH_REFEREE = "the referee of a match"
+    MATCH_PLAYER = "a player of a match, with its own token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,9 @@ _TABLE: Iterable[Method] = (
     Method("collect_choices", _REFEREE, None, None, GENERIC, Caller.MANAGER),
     Method("draw_number", _REFEREE, None, None, GENERIC, Caller.MANAGER),
     Method("finalize_match", _REFEREE, None, None, GENERIC, Caller.MANAGER),
+    Method("game_join_ack", _REFEREE, v2.GameJoinAck, None, JOIN, Caller.MATCH_PLAYER),
+    Method("choose_parity_response", _REFEREE, v2.ChooseParityResponse, None, MOVE, Caller.MATCH_PLAYER),
+    Method("game_move_response", _REFEREE, v2.GameMoveResponse, None, MOVE, Caller.MATCH_PLAYER),
     Method("handle_game_invitation", _PLAYER, v2.GameInvitation, v2.GameJoinAck, JOIN, Caller.MATCH_REFEREE),
     Method("choose_parity", _PLAYER, v2.ChooseParityCall, v2.ChooseParityResponse, MOVE, Caller.MATCH_REFEREE),
     Method("make_move", _PLAYER, v2.GameMoveCall, v2.GameMoveResponse, MOVE, Caller.MATCH_REFEREE),

@@ -1,6 +1,7 @@
 """The Referee, put together: an agent that registers, takes matches, and reports them."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,18 +17,22 @@ from agent_league.model.agents import AgentState, Role, advance
 from agent_league.model.names import is_safe_name
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
+from agent_league.protocol.envelope import Sender
 from agent_league.protocol.methods import Caller, Method
+from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.calls import Desk
 from agent_league.referee.handlers import RefereeHandlers, check_manager
 from agent_league.referee.match import Verdict
+from agent_league.referee.orders import order_of
 from agent_league.referee.play import MatchPlay
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.dispatch import Dispatcher
+from agent_league.transport.hosts import place_of
+from agent_league.transport.manners import Manners
 from agent_league.transport.outbox import Outboxes
-from agent_league.transport.peer import Line
 from agent_league.transport.retry import reconnect_delay
 from agent_league.transport.session import Applicant, Remark, Session
 from agent_league.version import __version__
@@ -35,6 +40,8 @@ from agent_league.version import __version__
 KEPT_MATCHES = 200
 """Finished matches that `get_match_state` still knows."""
 MAX_RENEWALS = 3
+MOST_WAITING = 10_000
+"""Matches that were announced and have to wait for room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +93,17 @@ class Referee:
             log_root=DataPaths(settings.home).logs,
             level=system.logging.level,
         )
-        self._line = Line(carrier)
+        strict = system.tolerance.strict
+        self._manners = Manners(carrier, strict=strict)
         self._desk = Desk(
-            line=self._line,
-            outboxes=Outboxes(self._line, self._notice_noted),
+            manners=self._manners,
+            outboxes=Outboxes(self._notice_noted),
             timeouts=system.timeouts,
             retry=system.retry_policy,
             failure_threshold=system.circuit_breaker.failure_threshold,
             rng=rng or Random(),  # noqa: S311 - jitter
-            require_tokens=system.security.require_player_tokens,
+            require_tokens=strict or system.security.require_player_tokens,
+            strict=strict,
         )
         self._games = {
             name: load_game(name).with_parameters(settings.games.parameters(name)) for name in settings.game_types
@@ -102,7 +111,7 @@ class Referee:
         self._session = Session(
             settings.manager,
             _applicant(settings),
-            self._line,
+            self._manners,
             self._clock,
             self.log,
             settings.credentials,
@@ -112,10 +121,11 @@ class Referee:
         )
         self._running: dict[str, asyncio.Task[None]] = {}
         self._matches: dict[str, MatchPlay] = {}
+        self._waiting: deque[v2.StartMatch] = deque(maxlen=MOST_WAITING)
         self._group: asyncio.TaskGroup | None = None
         self._done = asyncio.Event()
-        handlers = RefereeHandlers(self._matches, self._running, self._begin, self._league_completed)
-        self.dispatcher = Dispatcher(self, handlers.table(), self._clock, self.log)
+        handlers = RefereeHandlers(self._matches, self._running, self._begin, self._announced, self._league_completed)
+        self.dispatcher = Dispatcher(self, handlers.table(), self._clock, self.log, strict=strict)
 
     @property
     def agent_id(self) -> str:
@@ -127,13 +137,14 @@ class Referee:
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
-    ) -> None:
+    ) -> Sender | None:
         if method.caller is Caller.MANAGER:
             check_manager(params.get("sender"))
             await self._session.ready()
             await self._session.check_manager(bearer)
         if envelope:
             self._session.check_league(envelope.league_id)
+        return None
 
     def health(self) -> dict[str, Any]:
         return {
@@ -185,7 +196,7 @@ class Referee:
     def _begin(self, order: v2.StartMatch) -> None:
         """Takes a match, unless it has this order already; refuses what it can't take."""
         known = self._matches.get(order.match_id)
-        if order.match_id in self._running or (known and known.order.match_token == order.match_token):
+        if order.match_id in self._running or (known and _is_same(known.order, order)):
             return
         game = self._game(order)
         if order.player_A.player_id == order.player_B.player_id:
@@ -196,11 +207,10 @@ class Referee:
                 expected=f"not {shown(order.player_A.player_id)}",
                 received=shown(order.player_B.player_id),
             )
-        playing = sum(self._matches[match_id].verdict is None for match_id in self._running)
-        if playing >= self._settings.max_concurrent_matches:
+        if self._playing >= self._settings.max_concurrent_matches:
             raise Refusal(
                 ErrorCode.SERVICE_UNAVAILABLE,
-                f"{self.agent_id} runs {playing} matches, its limit",
+                f"{self.agent_id} runs {self._playing} matches, its limit",
                 max_concurrent_matches=self._settings.max_concurrent_matches,
             )
         if self._group is None or self.state not in (AgentState.REGISTERED, AgentState.ACTIVE):
@@ -209,6 +219,34 @@ class Referee:
         play = MatchPlay(order, game, self.agent_id, self._desk, self._clock, self._settings.seed)
         self._remember(play)
         self._running[order.match_id] = self._group.create_task(self._see_through(play))
+
+    def _announced(self, message: v2.RoundAnnouncement) -> None:
+        """A manager that isn't ours may know no other way to start matches than to announce them."""
+        if self._session.has_key:
+            return
+        own = place_of(self._settings.endpoint)
+        for match in message.matches:
+            if place_of(match.referee_endpoint) != own:
+                continue
+            if not (match.player_A_endpoint and match.player_B_endpoint):
+                self.log.warning("match_without_addresses", match_id=match.match_id)
+                self._remark(f"{match.match_id} was announced without the players' addresses, and can't be played.")
+                continue
+            self._waiting.append(order_of(message, match))
+        self._begin_waiting()
+
+    def _begin_waiting(self) -> None:
+        """Begins what was announced, as far as there is room."""
+        while self._waiting and self._playing < self._settings.max_concurrent_matches:
+            order = self._waiting.popleft()
+            try:
+                self._begin(order)
+            except Refusal as refusal:
+                self.log.warning("announcement_refused", match_id=order.match_id, message=refusal.message)
+
+    @property
+    def _playing(self) -> int:
+        return sum(self._matches[match_id].verdict is None for match_id in self._running)
 
     def _game(self, order: v2.StartMatch) -> Game:
         for name, value in (("match_id", order.match_id), ("league_id", order.league_id)):
@@ -254,6 +292,7 @@ class Referee:
                 settle = files.accept if counts else files.drop
                 self._write(lambda: settle(match_id, self.agent_id))
             del self._running[match_id]
+            self._begin_waiting()
 
     async def _judged(self, play: MatchPlay) -> Verdict:
         """The verdict of the match; one that breaks down on our side ends without a winner, and nobody waits for it."""
@@ -274,9 +313,10 @@ class Referee:
         failures = renewals = 0
         while True:
             token = self._session.token
-            report = play.words.report(play.match, play.verdict, token or "", play.score(), play.failures)
             try:
-                await self._line.ask(self._settings.manager, "report_match_result", report, limit)
+                report = play.report(token or "")
+                bearer = token if report.protocol == PROTOCOL_V1 else None  # its messages have no place for one
+                await self._manners.tell(self._settings.manager, report, limit, bearer)
             except CallFailed as error:
                 if error.code is ErrorCode.AUTH_TOKEN_INVALID and renewals < MAX_RENEWALS:
                     renewals += 1  # it has expired, or another of our calls has just got a new one
@@ -314,6 +354,11 @@ class Referee:
     def _notice_noted(self, player_id: str, error: CallFailed | None) -> None:
         if error is not None:
             self.log.warning("notice_failed", player_id=player_id, error_code=error.code, message=error.message)
+
+
+def _is_same(known: v2.StartMatch, order: v2.StartMatch) -> bool:
+    """Whether an order is one that we had already; a manager that isn't ours may use its match ids again."""
+    return (known.match_token, known.round_id) == (order.match_token, order.round_id)
 
 
 def _applicant(settings: RefereeSettings) -> Applicant:

@@ -8,24 +8,27 @@ import hashlib
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
 from agent_league.config.models import RetryPolicy, Timeouts
 from agent_league.errors import PASSING, BadAnswer, CallFailed, ErrorCode, PeerRefused
 from agent_league.model.results import Termination
-from agent_league.protocol.envelope import Message
-from agent_league.protocol.methods import METHODS
+from agent_league.protocol.methods import GAME_OVER, METHODS
 from agent_league.protocol.v2.control import MatchPlayer
-from agent_league.referee.dialect import MatchWords
-from agent_league.referee.match import Match
+from agent_league.referee.dialect import Mishap, Words
+from agent_league.referee.reading import Read, Reader
 from agent_league.referee.transcript import Transcript
 from agent_league.transport.breaker import Breaker
+from agent_league.transport.manners import Call, Manners, Push
 from agent_league.transport.outbox import Outboxes
-from agent_league.transport.peer import Line
 from agent_league.transport.retry import delay_before_retry
 
+RESULT = "notify_match_result"
+"""The one notice that a player should understand, however it spells it."""
 TOKEN_CODES = {"missing": ErrorCode.AUTH_TOKEN_MISSING, "wrong": ErrorCode.AUTH_TOKEN_INVALID}
+TOKEN_NOTES = {"missing": "no 'auth_token'", "wrong": "a wrong 'auth_token'"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,8 @@ class Question:
     """What is asked: how it is written (anew for each attempt) and how the answer is read."""
 
     method: str
-    action_required: str
-    write: Callable[[float], Message]
-    read: Callable[[Any], Any]
+    write: Callable[[float], Call]
+    read: Callable[[Any], Read]
     silence: Termination
     """What it is called when no answer comes in time."""
 
@@ -51,7 +53,7 @@ class Question:
 class Desk:
     """What a referee has at hand for all its matches."""
 
-    line: Line
+    manners: Manners
     outboxes: Outboxes
     timeouts: Timeouts
     retry: RetryPolicy
@@ -59,66 +61,94 @@ class Desk:
     rng: Random
     require_tokens: bool = False
     """Whether an answer without its player's own token counts as none."""
+    strict: bool = False
+    """Whether an answer in another spelling than the protocol's counts as none."""
 
     def limit(self, method: str) -> float:
-        return float(getattr(self.timeouts, METHODS[method].limit))
+        known = METHODS.get(method)
+        return float(getattr(self.timeouts, known.limit if known else GAME_OVER))
 
 
 class Asker:
     """Asks one player of one match."""
 
     def __init__(
-        self, player: MatchPlayer, match: Match, words: MatchWords, transcript: Transcript, desk: Desk
+        self,
+        player: MatchPlayer,
+        words: Words,
+        reader: Reader,
+        bearer: str | None,
+        transcript: Transcript,
+        desk: Desk,
     ) -> None:
         self._player = player
-        self._match = match
         self._words = words
+        self._reader = reader
+        self._bearer = bearer
         self._transcript = transcript
         self._desk = desk
+        self._awaited: tuple[str, Push] | None = None
         self.breaker = Breaker(desk.failure_threshold, player.failures_in_a_row)
+        self.tolerated: dict[str, None] = {}
+        """What was put up with in this match, each thing once."""
+        desk.manners.expect(player.endpoint, player.style)
 
     async def ask(self, question: Question) -> Any:
-        """The answer, or Lost."""
+        """What the answer says, or Lost."""
         limit, attempts = self._desk.limit(question.method), self._desk.retry.max_retries
         how = Termination.SUSPENDED
         for attempt in range(1, attempts + 1):
+            call = question.write(limit)
             try:
-                return await self._once(question, limit, attempt)
+                return await self._once(question, call, limit, attempt)
             except CallFailed as error:
                 how = _termination(error, question)
                 self.breaker.failures += error.code.retryable
                 more = attempt < attempts and not self.breaker.is_open
                 wait = self._wait_after(error, attempt) if more else None
-                self._tell(question, error, attempt, wait)
+                self._tell(call, error, attempt, wait)
             if wait is None:
                 break
             await asyncio.sleep(wait)
         return Lost(how)
 
-    async def _once(self, question: Question, limit: float, attempt: int) -> Any:
-        message = question.write(limit).to_wire()
-        self._transcript.sent(self._player.player_id, question.method, message, attempt)
-        frame = self._desk.line.encode(question.method, message)
+    def take(self, message_type: str, message: dict[str, Any]) -> bool:
+        """Takes an answer that the player sends by itself; False where none of this type is awaited."""
+        if self._awaited is None or self._awaited[0] != message_type:
+            return False
+        push = self._awaited[1]
+        if not push.done():
+            push.set_result(message)
+        return True
+
+    async def _once(self, question: Question, call: Call, limit: float, attempt: int) -> Any:
+        player_id = self._player.player_id
+        self._transcript.sent(player_id, call.method, call.message, attempt)
         loop = asyncio.get_running_loop()
         started = loop.time()
+        push: Push = loop.create_future()
+        self._awaited = (str(call.answer), push)
+        answer: Any = None
         try:
-            answer = await self._desk.line.send(self._player.endpoint, frame, limit, self._words.pass_for(self._player))
-            token = token_state(answer, self._player.token_sha256)
+            pushed = None if self._desk.strict else push
+            heard = await self._desk.manners.ask(self._player.endpoint, call, limit, self._bearer, pushed)
+            answer = heard.message
+            self._reader.check(answer, str(call.answer))
+            token = token_state(answer, self._player.token_sha256) if self._words.has_tokens else "unknown"
             if self._desk.require_tokens and token in TOKEN_CODES:
                 raise BadAnswer(f"the player's own auth_token is {token}", answer, TOKEN_CODES[token])
             read = question.read(answer)
         except CallFailed as error:
             self._transcript.failed(
-                self._player.player_id,
-                question.method,
-                error.code,
-                error.message,
-                error.answer,
-                loop.time() - started,
+                player_id, call.method, error.code, error.message, error.answer, loop.time() - started
             )
             raise
-        self._transcript.received(self._player.player_id, question.method, answer, loop.time() - started, token)
-        return read
+        finally:
+            self._awaited = None
+        noted = (*heard.noted, *read.noted, *([TOKEN_NOTES[token]] if token in TOKEN_NOTES else []))
+        self.tolerated |= dict.fromkeys(noted)
+        self._transcript.received(player_id, call.method, answer, loop.time() - started, token, noted)
+        return read.value
 
     def _wait_after(self, error: CallFailed, attempt: int) -> float:
         """One who answers wrongly is asked again at once; one who is silent gets time."""
@@ -126,27 +156,28 @@ class Asker:
             return 0.0
         return delay_before_retry(self._desk.retry, attempt, self._desk.rng)
 
-    def _tell(self, question: Question, error: CallFailed, attempt: int, wait: float | None) -> None:
-        """Posts the GAME_ERROR; nobody waits for it."""
-        message = self._words.game_error(
-            self._match,
-            self._player.player_id,
+    def _tell(self, call: Call, error: CallFailed, attempt: int, wait: float | None) -> None:
+        """Posts what went wrong; nobody waits for it."""
+        mishap = Mishap(
             code=error.code,
             sentence=error.message,
-            action_required=question.action_required,
+            action_required=str(call.answer),
+            answer=error.answer,
             attempt=attempt,
             max_attempts=self._desk.retry.max_retries,
             next_try=wait,
         )
-        self.notify("notify_game_error", message)
+        self.notify(self._words.mishap(mishap))
 
-    def notify(self, method: str, message: Message) -> None:
-        """Posts a notice to the player."""
-        wire = message.to_wire()
-        self._transcript.sent(self._player.player_id, method, wire)
-        frame = self._desk.line.encode(method, wire)
-        limit, bearer = self._desk.limit(method), self._words.pass_for(self._player)
-        self._desk.outboxes.post(self._player.player_id, self._player.endpoint, frame, limit, bearer)
+    def notify(self, call: Call | None) -> None:
+        """Posts a notice to the player, where its protocol has one."""
+        if call is None:
+            return
+        self._transcript.sent(self._player.player_id, call.method, call.message)
+        limit = self._desk.limit(call.method)
+        insist = call.method == RESULT
+        send = partial(self._desk.manners.tell, self._player.endpoint, call, limit, self._bearer, insist=insist)
+        self._desk.outboxes.post(self._player.player_id, send)
 
 
 def token_state(answer: Any, token_sha256: str | None) -> str:

@@ -8,6 +8,7 @@ from agent_league.model.agents import Role
 from agent_league.model.results import MatchState
 from agent_league.protocol import v2
 from agent_league.protocol.checks import shown
+from agent_league.protocol.envelope import Message
 from agent_league.referee.play import MatchPlay
 from agent_league.transport.dispatch import OK, Handler, Reply
 
@@ -25,19 +26,24 @@ class RefereeHandlers:
         matches: Mapping[str, MatchPlay],
         running: Container[str],
         begin: Callable[[v2.StartMatch], None],
+        announced: Callable[[v2.RoundAnnouncement], None],
         completed: Callable[[], None],
     ) -> None:
         self._matches = matches
         self._running = running
         self._begin = begin
+        self._announced = announced
         self._completed = completed
 
     def table(self) -> dict[str, Handler]:
-        notices = ("notify_round", "update_standings", "notify_round_completed")
+        notices = ("update_standings", "notify_round_completed")
+        answers = ("game_join_ack", "choose_parity_response", "game_move_response")
         return {
             "start_match": self.start_match,
             "get_match_state": self.get_match_state,
+            "notify_round": self.round_announced,
             "notify_league_completed": self.league_completed,
+            **dict.fromkeys(answers, self.take_answer),
             **dict.fromkeys(notices, self.take_notice),
             **dict.fromkeys(STEPS, self.tell_step),
         }
@@ -66,6 +72,15 @@ class RefereeHandlers:
 
     def _state(self, match_id: str) -> str | None:
         return str(self._matches[match_id].match.state) if match_id in self._running else None
+
+    async def round_announced(self, message: v2.RoundAnnouncement) -> Reply:
+        self._announced(message)
+        return OK
+
+    async def take_answer(self, message: Message) -> Reply:
+        """An answer that a player sends by itself, instead of in its reply to the question."""
+        self._find({"match_id": message.match_id}).take(message)
+        return OK
 
     async def take_notice(self, message: Any) -> Reply:
         return OK

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import orjson
+from pydantic import Field
 
 from agent_league.errors import Refusal, UserError
 from agent_league.model.results import Termination
 from agent_league.protocol.checks import read_fields
 from agent_league.protocol.envelope import Items, Part
 from agent_league.protocol.v2.control import MatchScoring
+from agent_league.protocol.version import PROTOCOL_V2
 
 
 class NotAMatchFile(UserError):
@@ -56,6 +58,9 @@ class Line(Part):
     error_code: str | None = None
     step: int | None = None
     outcome: Any = None
+    token: str | None = None
+    """Whether an answer carried its player's own: ok, missing, wrong, or unknown."""
+    tolerated: list[str] | None = None
     message: Any = None
 
 
@@ -65,6 +70,7 @@ class MatchFile(Part):
     league_id: str
     match_id: str
     round_id: int
+    conversation_id: str | None = None
     game_type: str
     game_parameters: dict[str, Any]
     referee_id: str
@@ -75,11 +81,24 @@ class MatchFile(Part):
     result: dict[str, Any] | None
     draw: Draw
     moves: Items[dict[str, Any]]
+    protocols: dict[str, str] = Field(default_factory=dict)
+    """By player; who isn't there speaks `league.v2`."""
+    strict: bool = False
+    tolerated: dict[str, list[str]] = Field(default_factory=dict)
     transcript: Items[Line]
 
     @property
     def pair(self) -> tuple[str, str]:
         return (self.players.PLAYER_A, self.players.PLAYER_B)
+
+    @property
+    def conversation(self) -> str:
+        """What the match is about in all messages; older files say it nowhere but there."""
+        said = (line.message.get("conversation_id") for line in self.transcript if isinstance(line.message, dict))
+        return self.conversation_id or str(next(said, None))
+
+    def protocol_of(self, player_id: str | None) -> str:
+        return self.protocols.get(player_id or "", PROTOCOL_V2)
 
     def termination(self, player_id: str) -> Any:
         """How it ended for a player, as the result says."""

@@ -8,17 +8,25 @@ from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from agent_league.clock import Clock
-from agent_league.errors import BadAnswer
+from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move
 from agent_league.games.draw import commitment, draw, new_match_seed
 from agent_league.games.registry import Game
 from agent_league.model.agents import AgentState
 from agent_league.model.results import MatchResult, MatchState, Scoring, Termination
 from agent_league.protocol import v2
-from agent_league.referee.calls import Asker, Desk, Lost, Question
-from agent_league.referee.dialect import MatchWords, read_join, read_move
+from agent_league.protocol.envelope import Message
+from agent_league.protocol.v2.control import MatchPlayer
+from agent_league.protocol.version import PROTOCOL_V1
+from agent_league.referee.calls import Asker, Desk, Lost, Question, token_state
+from agent_league.referee.dialect import Setting, Words
 from agent_league.referee.match import IllegalMove, Match, Verdict
+from agent_league.referee.reading import Read, Reader
+from agent_league.referee.report import write_report
 from agent_league.referee.transcript import Transcript
+from agent_league.referee.words_v1 import WordsV1
+from agent_league.referee.words_v2 import WordsV2
+from agent_league.transport.manners import Call
 
 
 class MatchPlay:
@@ -37,12 +45,24 @@ class MatchPlay:
         self.match = Match(order.match_id, (order.player_A.player_id, order.player_B.player_id), game)
         self.transcript = Transcript(clock)
         self._seed = new_match_seed(league_seed, order.league_id, order.match_id)
-        self.words = MatchWords(order, referee_id, clock, commitment(self._seed))
+        self._setting = Setting(order, self.match, referee_id, clock, commitment(self._seed))
         self._desk = desk
-        self._referee_id = referee_id
+        self._players = {player.player_id: player for player in (order.player_A, order.player_B)}
+        self._words = {player_id: _words(self._setting, player) for player_id, player in self._players.items()}
+        self._readers = {
+            player_id: Reader(player.protocol, strict=desk.strict, expected=self._words[player_id].expected())
+            for player_id, player in self._players.items()
+        }
         self._askers = {
-            player.player_id: Asker(player, self.match, self.words, self.transcript, desk)
-            for player in (order.player_A, order.player_B)
+            player_id: Asker(
+                player,
+                self._words[player_id],
+                self._readers[player_id],
+                self._setting.pass_for(player),
+                self.transcript,
+                desk,
+            )
+            for player_id, player in self._players.items()
         }
         self.verdict: Verdict | None = None
 
@@ -51,6 +71,32 @@ class MatchPlay:
         """Each player's failures in a row, for the manager's count."""
         return {player_id: asker.breaker.failures for player_id, asker in self._askers.items()}
 
+    @property
+    def tolerated(self) -> dict[str, list[str]]:
+        """What was put up with, by player."""
+        return {player_id: list(asker.tolerated) for player_id, asker in self._askers.items() if asker.tolerated}
+
+    def report(self, token: str) -> Call:
+        """What the manager is told; the match must be over."""
+        if self.verdict is None:
+            raise RuntimeError(f"{self.match.match_id} is not over")
+        return write_report(self._setting, self.verdict, token, self.score(), self.failures, self.tolerated)
+
+    def take(self, message: Message) -> None:
+        """Takes an answer that a player sends by itself; where nobody waits for it, it came too late."""
+        self._askers[self._author(message)].take(message.message_type, message.to_wire())
+
+    def _author(self, message: Message) -> str:
+        """Whose answer it is, by its token; raises a Refusal. Where the manager told us none, by its own word."""
+        for player in self._players.values():
+            if token_state({"auth_token": message.auth_token}, player.token_sha256) == "ok":
+                return player.player_id
+        claimed = self._players.get(message.sender.partition(":")[2])
+        if claimed is not None and claimed.token_sha256 is None:
+            return claimed.player_id
+        code = ErrorCode.AUTH_TOKEN_INVALID if message.auth_token else ErrorCode.AUTH_TOKEN_MISSING
+        raise Refusal(code, "an answer in a call of its own must carry its player's own 'auth_token'")
+
     async def play(self) -> Verdict:
         """From the invitations to the result; both players are told."""
         match = self.match
@@ -58,6 +104,8 @@ class MatchPlay:
         self._rule_out_suspended()
         if match.state is MatchState.WAITING_FOR_PLAYERS:
             await self._invite()
+        if match.state is not MatchState.FINISHED:
+            await self._begin()
         while match.state is not MatchState.FINISHED:
             self.transcript.entered(match.state)
             if match.state is MatchState.DRAWING_NUMBER:
@@ -97,9 +145,10 @@ class MatchPlay:
         match, verdict = self.match, self.verdict
         return {
             "round_id": self.order.round_id,
+            "conversation_id": self.order.conversation_id,
             "game_type": match.game.game_type,
             "game_parameters": dict(match.game.parameters),
-            "referee_id": self._referee_id,
+            "referee_id": self._setting.referee_id,
             "players": {"PLAYER_A": match.players[0], "PLAYER_B": match.players[1]},
             "scoring": self.order.scoring.model_dump(),
             "attempts": {
@@ -124,6 +173,9 @@ class MatchPlay:
             },
             "draw": {"commitment": commitment(self._seed), "seed": self._seed},
             "moves": match.moves,
+            "protocols": {player_id: words.protocol for player_id, words in self._words.items()},
+            "strict": self._desk.strict,
+            "tolerated": self.tolerated,
             "transcript": self.transcript.entries,
         }
 
@@ -149,17 +201,28 @@ class MatchPlay:
     async def _ask_to_join(self, player_id: str) -> Any:
         question = Question(
             method="handle_game_invitation",
-            action_required=v2.GameJoinAck.TYPE,
-            write=lambda _: self.words.invitation(self.match, player_id),
-            read=read_join,
+            write=self._words[player_id].invitation,
+            read=self._readers[player_id].join,
             silence=Termination.JOIN_TIMEOUT,
         )
         return await self._askers[player_id].ask(question)
 
+    async def _begin(self) -> None:
+        """Tells those whose protocol says so that both are there, and lets it arrive before the first question."""
+        limit = self._desk.limit(self.match.game.wire.method)
+        calls = {player_id: words.game_start(limit) for player_id, words in self._words.items()}
+        for player_id, call in calls.items():
+            self._askers[player_id].notify(call)
+        await self._desk.outboxes.settled(player_id for player_id, call in calls.items() if call)
+
     async def _collect(self) -> None:
-        """The moves of one step, asked of all who act at the same time."""
+        """The moves of one step, asked of all who act at the same time, or in turn where a dialect wants that."""
         asked = self.match.to_move()
-        answers = await _at_once(self._ask_for_move(player_id) for player_id in asked)
+        in_turn = any(words.in_turn for words in self._words.values())
+        if in_turn:
+            answers = [await self._ask_for_move(player_id) for player_id in asked]
+        else:
+            answers = await _at_once(self._ask_for_move(player_id) for player_id in asked)
         received: dict[str, Move] = {}
         for player_id, answer in zip(asked, answers, strict=True):
             if isinstance(answer, Lost):
@@ -167,26 +230,30 @@ class MatchPlay:
             else:
                 received[player_id] = answer
                 self._askers[player_id].breaker.record(ok=True)
+        for author, move in received.items():  # no choice is shown before all are in
+            opponent = self.match.opponent(author)
+            self._askers[opponent].notify(self._words[opponent].validation(author, move))
         self.match.play(received)
 
     async def _ask_for_move(self, player_id: str) -> Any:
-        wire = self.match.game.wire
         question = Question(
-            method=wire.method,
-            action_required=wire.answer.TYPE,
-            write=lambda limit: self.words.question(self.match, player_id, limit),
+            method=self.match.game.wire.method,
+            write=self._words[player_id].question,
             read=lambda answer: self._legal_move(player_id, answer),
             silence=Termination.MOVE_TIMEOUT,
         )
-        return await self._askers[player_id].ask(question)
+        answer = await self._askers[player_id].ask(question)
+        if not isinstance(answer, Lost):
+            self._askers[player_id].notify(self._words[player_id].validation(player_id, answer))
+        return answer
 
-    def _legal_move(self, player_id: str, answer: Any) -> Move:
-        move = read_move(self.match, answer)
+    def _legal_move(self, player_id: str, answer: Any) -> Read:
+        read = self._readers[player_id].move(self.match, answer)
         try:
-            self.match.check(player_id, move)
+            self.match.check(player_id, read.value)
         except IllegalMove as error:
             raise BadAnswer(str(error), answer, self.match.game.wire.illegal) from None
-        return move
+        return read
 
     def _draw(self) -> None:
         step = self.match.step
@@ -199,10 +266,15 @@ class MatchPlay:
         if self.verdict is None:
             return
         for player_id, asker in self._askers.items():
-            asker.notify("notify_match_result", self.words.game_over(self.match, player_id, self.verdict, self._seed))
+            asker.notify(self._words[player_id].game_over(self.verdict, self._seed))
         await self._desk.outboxes.settled(
             player_id for player_id in self.match.players if player_id not in self.match.terminations
         )
+
+
+def _words(setting: Setting, player: MatchPlayer) -> Words:
+    """In the player's own dialect."""
+    return WordsV1(setting, player) if player.protocol == PROTOCOL_V1 else WordsV2(setting, player)
 
 
 async def _at_once(questions: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:

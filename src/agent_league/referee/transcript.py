@@ -3,7 +3,7 @@
 What a player sends is kept as evidence, but never a token, wherever in it one may stand.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -35,14 +35,17 @@ class Transcript:
         """One of our own messages: its only token is where it belongs."""
         self._add(direction="sent", player_id=player_id, method=method, attempt=attempt, message=_veiled(message))
 
-    def received(self, player_id: str, method: str, answer: Any, seconds: float, token: str) -> None:
-        """An answer; `token` says whether it carried its player's own."""
+    def received(
+        self, player_id: str, method: str, answer: Any, seconds: float, token: str, tolerated: Sequence[str] = ()
+    ) -> None:
+        """An answer; `token` says whether it carried its player's own, `tolerated` what in it was put up with."""
         self._add(
             direction="received",
             player_id=player_id,
             method=method,
             latency_ms=round(seconds * 1000, 3),
             token=token,
+            **({"tolerated": list(tolerated)} if tolerated else {}),
             message=_kept(answer),
         )
 

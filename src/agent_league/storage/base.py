@@ -58,6 +58,13 @@ class AgentRow:
     """The hash of the key that it applied with, by which an applicant whose answer was lost is known again."""
     state: str
     failures: int
+    alias: str | None = None
+    """The id that it asked for."""
+    style: str = "seeds"
+    """How it spells its calls."""
+    tolerated: Sequence[str] = field(default_factory=list)
+    """What in its registration was put up with."""
+    knows_match_tokens: bool = False
 
 
 @dataclass(frozen=True, slots=True)

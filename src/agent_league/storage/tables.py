@@ -58,7 +58,18 @@ WRITE: Mapping[type[Row], str] = {
     """,
 }
 
-CLAIMS = ("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol")
+CLAIMS = (
+    "display_name",
+    "endpoint",
+    "version",
+    "game_types",
+    "max_concurrent_matches",
+    "protocol",
+    "alias",
+    "style",
+    "tolerated",
+    "knows_match_tokens",
+)
 JSON_COLUMNS = ("claims", "settings", "result")
 
 

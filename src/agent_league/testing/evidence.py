@@ -63,7 +63,7 @@ class Evidence:
             request = self._read(call.frame)
             answers = [(self._read(reply.body), reply.at) for reply in call.replies if reply.body]
             for answer, at in answers or [(None, call.at)]:
-                found.append(Said(call, request["method"], request.get("params") or {}, answer, at))
+                found.append(Said(call, request.get("method", ""), request.get("params") or {}, answer, at))
         return found
 
     def of(self, *methods: str) -> Iterator[Said]:

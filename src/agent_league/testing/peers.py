@@ -15,6 +15,32 @@ Script = Callable[[Params], Awaitable[Any]]
 """What a method does: the `result`, or Raw for a body of one's own."""
 
 
+KNOWN = frozenset(
+    {
+        "register_referee",
+        "register_player",
+        "report_match_result",
+        "league_query",
+        "get_standings",
+        "create_schedule",
+        "start_match",
+        "get_match_state",
+        "handle_game_invitation",
+        "choose_parity",
+        "make_move",
+        "notify_match_result",
+        "notify_game_error",
+        "notify_round",
+        "update_standings",
+        "notify_round_completed",
+        "notify_league_completed",
+        "get_player_state",
+    }
+)
+"""The methods that are acknowledged where they have no script."""
+UNKNOWN = b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "no such method"}, "id": null}'
+
+
 class Raw(Exception):
     """Raised by a script to answer with these bytes, whatever they are."""
 
@@ -44,9 +70,11 @@ class ScriptedAgent:
         return self.heard(method)
 
     async def answer(self, body: bytes, bearer: str | None = None) -> bytes | None:
-        """Answers one request."""
+        """Answers one request; another spelling than that of the seeds is as good as none."""
         request = json.loads(body)
-        method, params = request["method"], request.get("params", {})
+        method, params = request.get("method"), request.get("params", {})
+        if method not in KNOWN and method not in self._scripts:
+            return UNKNOWN
         self.received.append((method, params))
         self._news.set()
         script = self._scripts.get(method, _acknowledge)

@@ -5,6 +5,8 @@ from typing import Protocol
 
 from agent_league.errors import PeerTimeout, PeerUnreachable
 
+MAX_BODY = 1024 * 1024
+"""Bytes of a frame, there and back."""
 Answer = Callable[[bytes, str | None], Awaitable[bytes | None]]
 """What an agent does with a frame and the bearer's token beside it: its answer, or None for a notification."""
 

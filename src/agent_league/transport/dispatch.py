@@ -5,7 +5,7 @@ This is where a request ends, so this is where every error becomes an answer.
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import orjson
@@ -13,21 +13,30 @@ import orjson
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import FrameCode, FrameError, Refusal
 from agent_league.log import JsonLogger
+from agent_league.model.agents import PLAINLY, How, Role
 from agent_league.protocol.checks import Envelope, check_envelope, read_fields, shown
-from agent_league.protocol.envelope import Message
-from agent_league.protocol.methods import METHODS, Method
+from agent_league.protocol.envelope import Message, Sender
+from agent_league.protocol.methods import METHODS, Caller, Method
+from agent_league.protocol.spellings import REGISTER_PATH
 from agent_league.protocol.v2.errors import write_league_error
+from agent_league.protocol.v2.registration import RegisterRequest
 from agent_league.transport import jsonrpc
+from agent_league.transport.reception import ACKNOWLEDGED, Asked, Reception, mended
 
 Reply = Message | Mapping[str, Any]
 Handler = Callable[[Any], Awaitable[Reply]]
 """Takes the method's message, or the plain parameters where the method has none."""
+
+Tolerated = Callable[[str, Sequence[str]], None]
+"""Told what was put up with, and of whom."""
 
 OK: Mapping[str, Any] = {"status": "ok"}
 
 
 class Host(Protocol):
     """The agent behind a dispatcher."""
+
+    role: Role
 
     @property
     def sender(self) -> str:
@@ -36,17 +45,32 @@ class Host(Protocol):
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
-    ) -> None:
-        """Raises a Refusal unless the caller may do this; `bearer` is the token that came beside the message."""
+    ) -> Sender | None:
+        """Raises a Refusal unless the caller may do this; `bearer` is the token that came beside the message.
+
+        Who it really is, where that is known better than by its own word.
+        """
         ...
 
 
 class Dispatcher:
-    """The tools of one agent."""
+    """The tools of one agent. A `strict` one understands its own form and no other."""
 
-    def __init__(self, host: Host, handlers: Mapping[str, Handler], clock: Clock, log: JsonLogger) -> None:
+    def __init__(
+        self,
+        host: Host,
+        handlers: Mapping[str, Handler],
+        clock: Clock,
+        log: JsonLogger,
+        *,
+        strict: bool = False,
+        tolerated: Tolerated | None = None,
+    ) -> None:
         self._host = host
+        self._tolerated = tolerated
         self._tools = {name: (METHODS[name], handler) for name, handler in handlers.items()}
+        self._reception = Reception(host.role, self._tools, strict=strict)
+        self._strict = strict
         self._clock = clock
         self._log = log
         self._error_numbers = itertools.count(1)
@@ -55,7 +79,11 @@ class Dispatcher:
     def methods(self) -> list[str]:
         return sorted(self._tools)
 
-    async def answer(self, body: bytes, bearer: str | None = None) -> bytes | None:
+    async def answer_registration(self, body: bytes, bearer: str | None = None) -> bytes | None:
+        """As `answer`, for what is posted where only registrations are."""
+        return await self.answer(body, bearer, REGISTER_PATH)
+
+    async def answer(self, body: bytes, bearer: str | None = None, path: str | None = None) -> bytes | None:
         """Answers a frame or a batch of them; None where nothing is to be said (notifications)."""
         try:
             parsed = jsonrpc.parse_body(body)
@@ -63,7 +91,7 @@ class Dispatcher:
             if isinstance(parsed, list):
                 answers = await self._answer_batch(parsed, bearer)
             else:
-                answers = await self._answer_one(parsed, bearer)
+                answers = await self._answer_one(parsed, bearer, path)
         except FrameError as error:
             answers = jsonrpc.error_frame(error, None)
         return None if answers is None else self._encode(answers)
@@ -84,25 +112,26 @@ class Dispatcher:
             answers = jsonrpc.error_frame(both, None)
         return None if answers is None else self._encode(answers)
 
-    def _turn_one_away(self, frame: Any, refusal: Refusal) -> dict[str, Any] | None:
+    def _turn_one_away(self, frame: Any, refusal: Refusal) -> Any:
         try:
-            request = jsonrpc.read_request(frame)
+            asked = self._reception.read(frame)
         except FrameError as error:
-            return jsonrpc.error_frame(error, jsonrpc.echoed_id(frame))
-        if request.is_notification:
-            return None
-        method, _ = self._tools.get(request.method, (None, None))
-        params = request.params if isinstance(request.params, dict) else {}
-        return jsonrpc.result_frame(self._write_refusal(refusal, method, params), request.request_id)
+            if error.code is FrameCode.INVALID_REQUEST:
+                return jsonrpc.error_frame(error, jsonrpc.echoed_id(frame))
+            asked = Asked(ACKNOWLEDGED, {}, jsonrpc.echoed_id(frame), _is_notification(frame))
+        return None if asked.is_notification else asked.answer(self._write_refusal(refusal, asked))
 
     def _encode(self, answers: list[Any] | dict[str, Any]) -> bytes:
         """The answer's bytes; what can't be written as JSON is our fault, and still gets an answer."""
         try:
             return orjson.dumps(answers)
         except TypeError as error:
-            self._log.error("answer_not_json", error=repr(error))
-            fault = FrameError(FrameCode.INTERNAL_ERROR, "our answer can't be written as JSON")
-            return orjson.dumps(jsonrpc.error_frame(fault, jsonrpc.echoed_id(answers)))
+            return orjson.dumps(self._not_json(error, jsonrpc.echoed_id(answers)))
+
+    def _not_json(self, error: TypeError, request_id: jsonrpc.RequestId) -> dict[str, Any]:
+        self._log.error("answer_not_json", error=repr(error))
+        fault = FrameError(FrameCode.INTERNAL_ERROR, "our answer can't be written as JSON")
+        return jsonrpc.error_frame(fault, request_id)
 
     async def _answer_batch(self, frames: list[Any], bearer: str | None) -> list[Any] | None:
         _check_batch(frames)
@@ -120,60 +149,76 @@ class Dispatcher:
         answers = await asyncio.gather(*map(answer, frames))
         return [answer for answer in answers if answer is not None] or None
 
-    async def _answer_one(self, frame: Any, bearer: str | None) -> dict[str, Any] | None:
+    async def _answer_one(self, frame: Any, bearer: str | None, path: str | None = None) -> Any:
         try:
-            request = jsonrpc.read_request(frame)
-            result = await self._call(request, bearer)
+            asked = self._reception.read(frame, path)
+            result = await self._call(asked, bearer)
+            return None if asked.is_notification else asked.answer(result)
         except FrameError as error:
-            if isinstance(frame, dict) and "id" not in frame and error.code != FrameCode.INVALID_REQUEST:
+            if _is_notification(frame) and error.code != FrameCode.INVALID_REQUEST:
                 return None
             return jsonrpc.error_frame(error, jsonrpc.echoed_id(frame))
-        return None if request.is_notification else jsonrpc.result_frame(result, request.request_id)
+        except TypeError as error:
+            return self._not_json(error, jsonrpc.echoed_id(frame))
 
-    async def _call(self, request: jsonrpc.Request, bearer: str | None) -> Any:
-        tool = self._tools.get(request.method)
-        if tool is None:
-            raise FrameError(
-                FrameCode.METHOD_NOT_FOUND,
-                f"no method {request.method[:80]!r} here",
-                {"methods": self.methods},
-            )
-        method, handler = tool
-        params = jsonrpc.params_of(request)
+    async def _call(self, asked: Asked, bearer: str | None) -> Any:
+        if asked.fault:
+            return self._refuse(asked.fault, asked)
+        if asked.method == ACKNOWLEDGED:
+            return OK
+        method, handler = self._tools[asked.method]
         try:
-            reply = await handler(await self._admit(method, params, bearer))
+            reply = await handler(await self._admit(method, asked, bearer))
         except Refusal as refusal:
-            return self._refuse(refusal, method, params)
+            return self._refuse(refusal, asked)
         except Exception as error:
             self._log.error("handler_failed", method=method.name, error=repr(error))
             raise FrameError(FrameCode.INTERNAL_ERROR, "an error of ours; it is in our log") from error
         return reply.to_wire() if isinstance(reply, Message) else reply
 
-    async def _admit(
-        self, method: Method, params: Mapping[str, Any], bearer: str | None
-    ) -> Message | Mapping[str, Any]:
+    async def _admit(self, method: Method, asked: Asked, bearer: str | None) -> Message | Mapping[str, Any]:
         """The message, once envelope, caller and fields are found right, in that order."""
+        params, how = asked.params, asked.how
         if method.request is None:
             await self._host.authorize(method, None, params, bearer)
             return params
+        if method.caller is Caller.APPLICANT and not self._strict:
+            params, how = mended(method.request, params, how, format_utc(self._clock.now()))
         envelope = check_envelope(params, method.request.TYPE)
-        await self._host.authorize(method, envelope, params, bearer)
-        return read_fields(method.request, params)
+        sender = await self._host.authorize(method, envelope, params, bearer)
+        if sender is not None and sender != envelope.sender:
+            params = {**params, "sender": str(sender)}
+        message = read_fields(method.request, params)
+        if how is not PLAINLY:
+            self._note(method, sender or envelope.sender, how)
+            if isinstance(message, RegisterRequest):
+                message.how = how
+        return message
 
-    def _refuse(self, refusal: Refusal, method: Method, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _note(self, method: Method, sender: Sender, how: How) -> None:
+        """What was put up with; at a registration it is told with the message, since nobody has an id yet."""
+        if how.noted:
+            self._log.info("tolerated", method=method.name, sender=shown(str(sender)), how=how.noted)
+        if self._tolerated and method.caller is not Caller.APPLICANT:
+            self._tolerated(sender.agent_id, how.noted)
+
+    def _refuse(self, refusal: Refusal, asked: Asked) -> dict[str, Any]:
         self._log.warning(
             "message_refused",
-            method=method.name,
-            sender=shown(params.get("sender")),
+            method=asked.method,
+            sender=shown(asked.params.get("sender")),
             error_code=refusal.code,
             message=refusal.message,
         )
-        return self._write_refusal(refusal, method, params)
+        return self._write_refusal(refusal, asked)
 
-    def _write_refusal(self, refusal: Refusal, method: Method | None, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _write_refusal(self, refusal: Refusal, asked: Asked) -> dict[str, Any]:
+        params = asked.params
+        known = METHODS.get(asked.method)
+        request = known.request if known else None
         conversation_id, message_type = params.get("conversation_id"), params.get("message_type")
         if not isinstance(message_type, str):
-            message_type = method.request.TYPE if method and method.request else None
+            message_type = request.TYPE if request else None
         return write_league_error(
             refusal,
             sender=self._host.sender,
@@ -193,8 +238,12 @@ def _check_batch(frames: list[Any]) -> None:
         )
 
 
+def _is_notification(frame: Any) -> bool:
+    return isinstance(frame, dict) and "id" not in frame and "method" in frame
+
+
 def _no_room(frame: Any) -> dict[str, Any] | None:
-    if isinstance(frame, dict) and "id" not in frame:
+    if _is_notification(frame):
         return None
     sentence = f"the answers before this one fill {jsonrpc.MAX_BATCH_ANSWER} bytes; nothing was done, ask again"
     return jsonrpc.error_frame(FrameError(FrameCode.INVALID_REQUEST, sentence), jsonrpc.echoed_id(frame))

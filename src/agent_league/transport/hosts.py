@@ -2,7 +2,10 @@
 
 import ipaddress
 import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit
 
+PORTS = {"http": 80, "https": 443}
 HOST_AND_PORT = re.compile(r"(\[[^][]+]|[^][:]+)(?::[0-9]*)?")
 
 
@@ -27,3 +30,18 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(plain_address(address)).is_loopback
     except ValueError:
         return False
+
+
+def are_loopback(hosts: Iterable[str]) -> bool:
+    """Whether all of them are this machine."""
+    return all(host == "localhost" or is_loopback(host) for host in map(plain_host, hosts))
+
+
+def place_of(endpoint: str) -> tuple[str, int | None]:
+    """Where an address leads, whichever way it is written: this machine has several names."""
+    try:
+        parts = urlsplit(endpoint)
+        host, port = plain_host(parts.hostname or ""), parts.port or PORTS.get(parts.scheme)
+    except ValueError:
+        return (endpoint, None)
+    return ("localhost" if is_loopback(host) else host, port)

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 import aiohttp
 
 from agent_league.errors import BadAnswer
-from agent_league.transport.carrier import no_answer, no_connection
-from agent_league.transport.jsonrpc import MAX_BODY
+from agent_league.transport.carrier import MAX_BODY, no_answer, no_connection
 
 HEADERS = {"Content-Type": "application/json"}
 KEEP_ALIVE_SECONDS = 4

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from agent_league.transport.jsonrpc import MAX_BODY
+from agent_league.transport.carrier import MAX_BODY
 
 MAX_HEAD = 64 * 1024
 MAX_HEADERS = 100

@@ -21,10 +21,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.errors import PortInUse, UserError
-from agent_league.transport.carrier import Answer
+from agent_league.transport.carrier import MAX_BODY, Answer
 from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Limits, Visitor
 from agent_league.transport.http_guard import Fields, Guard, TurnedAway
-from agent_league.transport.jsonrpc import MAX_BODY, count_requests
+from agent_league.transport.jsonrpc import count_requests
 from agent_league.transport.rate_limit import RateLimit
 
 JSON_TYPE = (b"content-type", b"application/json")
@@ -77,23 +77,25 @@ def make_app(
     health: Callable[[], Mapping[str, Any]],
     guard: Guard | None = None,
     rate_limit: RateLimit | None = None,
+    other_paths: Mapping[str, Answer] | None = None,
 ) -> ASGIApp:
     """The routes of an agent: `/mcp` straight to its endpoint, everything else through Starlette.
 
-    Without a guard of its own it is called by its address alone.
+    Without a guard of its own it is called by its address alone. `other_paths` have answers of their own.
     """
     guard = guard or Guard()
 
     async def show_health(_: Request) -> Response:
         return Response(orjson.dumps(health()), media_type="application/json")
 
-    endpoint = McpEndpoint(answer, guard, rate_limit)
+    answers = {"/mcp": answer, **(other_paths or {})}
+    endpoints = {path: McpEndpoint(answer, guard, rate_limit) for path, answer in answers.items()}
     pages = Starlette(routes=[Route("/health", show_health)])
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         try:
             fields = guard.admit(scope)
-            if scope["path"] == "/mcp":
+            if endpoint := endpoints.get(scope["path"]):
                 await endpoint(scope, receive, send, fields)
             else:
                 await pages(scope, receive, send)

@@ -7,13 +7,12 @@ from typing import Any
 import orjson
 
 from agent_league.errors import BadAnswer, ErrorCode, FrameCode, FrameError, PeerRefused
+from agent_league.protocol.nesting import read_json
+from agent_league.transport.carrier import MAX_BODY
 
-MAX_BODY = 1024 * 1024
 MAX_BATCH = 100
 MAX_BATCH_ANSWER = 4 * MAX_BODY
 """Bytes of answers after which the rest of a batch is turned away: small questions may have large answers."""
-MAX_DEPTH = 64
-"""Levels of arrays and objects in each other: far more than a message has, far fewer than can't be written again."""
 SHOWN_LENGTH = 200
 """How much of a peer's own words goes into ours."""
 RequestId = int | str | None
@@ -32,7 +31,7 @@ class Request:
 def parse_body(body: bytes) -> Any:
     """The JSON value of a body, or a FrameError that says where it breaks."""
     try:
-        return _loads(body)
+        return read_json(body)
     except ValueError as error:
         raise FrameError(FrameCode.PARSE_ERROR, f"the body is not JSON: {error}") from None
 
@@ -97,48 +96,50 @@ def error_frame(error: FrameError, request_id: RequestId) -> dict[str, Any]:
 
 def read_reply(status: int, body: bytes) -> Any:
     """The `result` of a reply; what a peer refused or garbled becomes an error that says so."""
-    if status in (202, 204) or (status == 200 and not body):
+    frame = parse_reply(status, body)
+    if _is_empty(status, body):
         return None
-    try:
-        frame = _loads(body)
-    except ValueError:
-        raise BadAnswer(f"HTTP {status} and no JSON", body[:SHOWN_LENGTH].decode(errors="replace")) from None
     if not isinstance(frame, dict):
         raise BadAnswer(f"expected a JSON-RPC object, found {json_type(frame)}", frame)
+    if (refused := refusal_in(frame)) is not None:
+        raise refused
     if "result" not in frame:
-        if "error" in frame:
-            raise PeerRefused(f"refused: {_sentence(frame['error'])}", frame)
         raise BadAnswer(f"HTTP {status} and neither 'result' nor 'error'", frame)
-    result = frame["result"]
-    if isinstance(result, dict) and result.get("message_type") == "LEAGUE_ERROR":
-        sentence = f"{result.get('error_code')} {result.get('message') or result.get('error_description')}"
-        raise PeerRefused(f"refused: {sentence[:SHOWN_LENGTH]}", frame, _code(result))
-    return result
+    return frame["result"]
+
+
+def parse_reply(status: int, body: bytes) -> Any:
+    """The JSON value of a reply, None where it is empty."""
+    if _is_empty(status, body):
+        return None
+    try:
+        return read_json(body)
+    except ValueError:
+        raise BadAnswer(f"HTTP {status} and no JSON", body[:SHOWN_LENGTH].decode(errors="replace")) from None
+
+
+def _is_empty(status: int, body: bytes) -> bool:
+    return status in (202, 204) or (status == 200 and not body)
+
+
+def refusal_in(frame: Any) -> PeerRefused | None:
+    """What a reply refuses with: a JSON-RPC error or a LEAGUE_ERROR, framed or bare."""
+    if not isinstance(frame, dict):
+        return None
+    if "result" not in frame and "error" in frame and frame.get("message_type") is None:
+        return PeerRefused(f"refused: {_sentence(frame['error'])}", frame)
+    result = frame.get("result", frame)
+    inner = result.get("structuredContent", result) if isinstance(result, dict) else None
+    if isinstance(inner, dict) and inner.get("message_type") == "LEAGUE_ERROR":
+        sentence = f"{inner.get('error_code')} {inner.get('message') or inner.get('error_description')}"
+        return PeerRefused(f"refused: {sentence[:SHOWN_LENGTH]}", frame, _code(inner))
+    return None
 
 
 def json_type(value: Any) -> str:
     """How JSON calls the type of a value."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")
-
-
-def _loads(body: bytes) -> Any:
-    """The JSON value; a ValueError where there is none, or one that is nested too deep to be handled."""
-    value = orjson.loads(body)
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deep(value):
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
-    return value
-
-
-def _is_deep(value: Any) -> bool:
-    """Whether there are more than MAX_DEPTH levels; walks them one by one, because recursion has its own limit."""
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
-        level = [inner for inner in level if isinstance(inner, dict | list)]
-        if not level:
-            return False
-        level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
-    return True
 
 
 def _sentence(error: Any) -> str:

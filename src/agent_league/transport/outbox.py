@@ -6,11 +6,10 @@ waited for, though it still gets them.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
 from agent_league.errors import BadAnswer, CallFailed, PeerRefused
-from agent_league.transport.peer import Line
 
 PATIENCE = 2
 MAX_WAITING = 64
@@ -20,6 +19,8 @@ LANES = 8
 LANE_SECONDS = 0.05
 """After so long a peer no longer takes up a lane, so that slow ones hold up nobody."""
 
+Send = Callable[[], Awaitable[object]]
+"""Sends one notice; raises CallFailed."""
 Report = Callable[[str, CallFailed | None], None]
 """Told of each failed notice, to whom and what went wrong; and of the first one that is taken after that (None)."""
 
@@ -52,20 +53,19 @@ class Lanes:
 class Outbox:
     """The notices to one peer, sent one after the other."""
 
-    def __init__(self, peer_id: str, line: Line, lanes: Lanes, report: Report) -> None:
+    def __init__(self, peer_id: str, lanes: Lanes, report: Report) -> None:
         self._peer_id = peer_id
-        self._line = line
         self._lanes = lanes
         self._report = report
-        self._waiting: deque[tuple[str, bytes, float, str | None]] = deque(maxlen=MAX_WAITING)
+        self._waiting: deque[Send] = deque(maxlen=MAX_WAITING)
         self._worker: asyncio.Task[None] | None = None
         self._failures = 0
         self._calm = asyncio.Event()
         self._calm.set()
 
-    def post(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> None:
+    def post(self, send: Send) -> None:
         """Queues a notice."""
-        self._waiting.append((endpoint, frame, limit, bearer))
+        self._waiting.append(send)
         if self._failures < PATIENCE:
             self._calm.clear()
         if self._worker is None or self._worker.done():
@@ -87,13 +87,13 @@ class Outbox:
             while self._waiting:
                 async with self._lanes.lane():
                     while self._waiting:
-                        await self._send(*self._waiting.popleft())
+                        await self._send(self._waiting.popleft())
         finally:
             self._calm.set()  # whatever happens, nobody waits for ever
 
-    async def _send(self, endpoint: str, frame: bytes, limit: float, bearer: str | None) -> None:
+    async def _send(self, send: Send) -> None:
         try:
-            await self._line.send(endpoint, frame, limit, bearer)
+            await send()
         except (PeerRefused, BadAnswer):
             self._taken()  # it lives, and has no use for the notice
         except CallFailed as error:
@@ -113,17 +113,16 @@ class Outbox:
 class Outboxes:
     """All outboxes of an agent, by the id of the peer."""
 
-    def __init__(self, line: Line, report: Report) -> None:
-        self._line = line
+    def __init__(self, report: Report) -> None:
         self._report = report
         self._lanes = Lanes()
         self._boxes: dict[str, Outbox] = {}
 
-    def post(self, peer_id: str, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> None:
+    def post(self, peer_id: str, send: Send) -> None:
         box = self._boxes.get(peer_id)
         if box is None:
-            box = self._boxes[peer_id] = Outbox(peer_id, self._line, self._lanes, self._report)
-        box.post(endpoint, frame, limit, bearer)
+            box = self._boxes[peer_id] = Outbox(peer_id, self._lanes, self._report)
+        box.post(send)
 
     async def settled(self, peer_ids: Iterable[str]) -> None:
         """Waits for the notices to these peers, as far as that is worth it."""

@@ -4,6 +4,8 @@ Shared by referees and players; knows neither.
 """
 
 import asyncio
+import hashlib
+import hmac
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,16 +15,18 @@ from random import Random
 from typing import Any, NoReturn, Protocol
 
 from agent_league.clock import Clock, format_utc, parse_utc
-from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
+from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, OtherAnswer, Refusal
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.model.names import is_safe_name
 from agent_league.protocol import v2
 from agent_league.protocol.checks import shown
 from agent_league.protocol.envelope import Message
+from agent_league.protocol.spellings import tidied
 from agent_league.protocol.tokens import Expired, Verifier
-from agent_league.protocol.version import CURRENT_VERSION
-from agent_league.transport.peer import Line
+from agent_league.protocol.v1.translation import registration_to_v1
+from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
+from agent_league.transport.manners import Call, Manners
 from agent_league.transport.retry import reconnect_delay
 
 Remark = Callable[[str], None]
@@ -66,10 +70,18 @@ class Applicant:
     league_id: str | None = None
     """The league to insist on; None: whichever the manager has."""
     more: Mapping[str, Any] = field(default_factory=dict)
+    protocol: str = PROTOCOL_V2
+    v1_name: str = ""
+    """The last part of its address, where it speaks `league.v1`."""
 
     @property
     def method(self) -> str:
         return f"register_{self.role}"
+
+    @property
+    def answer(self) -> str:
+        """The type of the manager's answer."""
+        return (v2.LeagueRegisterResponse if self.role is Role.PLAYER else v2.RefereeRegisterResponse).TYPE
 
     def write(self, agent_id: str, timestamp: str, credentials: Mapping[str, Any]) -> Message:
         kind = v2.LeagueRegisterRequest if self.role is Role.PLAYER else v2.RefereeRegisterRequest
@@ -99,7 +111,7 @@ class Session:
         self,
         manager: str,
         applicant: Applicant,
-        line: Line,
+        manners: Manners,
         clock: Clock,
         log: JsonLogger,
         credentials: Credentials,
@@ -110,7 +122,7 @@ class Session:
     ) -> None:
         self._manager = manager
         self._applicant = applicant
-        self._line = line
+        self._manners = manners
         self._clock = clock
         self._log = log
         self._credentials = credentials
@@ -124,6 +136,7 @@ class Session:
         """What o'clock it was at the manager's when our loop began."""
         self._asking = asyncio.Lock()
         self._asked = -ASK_SECONDS
+        self._referees: dict[str, str] = {}
         self._public_key: Any = None
         self._verifier: Verifier | None = None
         self.agent_id = applicant.wanted_id
@@ -140,6 +153,11 @@ class Session:
         return f"{self._applicant.role}:{self.agent_id}"
 
     @property
+    def has_key(self) -> bool:
+        """Whether the manager signs what it says, as ours do."""
+        return self._public_key is not None
+
+    @property
     def season(self) -> str | None:
         """What tells our league from another one under the same id: its manager's public key."""
         return _text(self._public_key.get("x")) if isinstance(self._public_key, dict) else None
@@ -152,11 +170,15 @@ class Session:
             secret = {"auth_token": self.token, "application_key": self._key if self._kept else None}
             request = self._applicant.write(self.agent_id, format_utc(self._clock.now()), secret)
             try:
-                answer = await self._line.ask(self._manager, self._applicant.method, request, self._applicant.limit)
+                answer = await self._apply(request)
             except CallFailed as error:
                 if error.code is ErrorCode.AUTH_TOKEN_INVALID and self.token is not None:
                     self.token = None
                     continue
+                if isinstance(error, OtherAnswer):
+                    raise LeagueFailed(
+                        f"{self._manager} answered the registration with {str(error.answer)[:200]!r}"
+                    ) from None
                 if error.is_final:
                     raise LeagueFailed(f"{self._manager} refuses the registration: {error.message}") from error
                 failures += 1
@@ -165,6 +187,18 @@ class Session:
                 continue
             self._accept(answer)
             return
+
+    async def _apply(self, request: Message) -> dict[str, Any]:
+        """The manager's answer, in our own words; in whatever style it wants to be asked."""
+        message = request.to_wire()
+        if self._applicant.protocol == PROTOCOL_V1:
+            message = registration_to_v1(message, self._applicant.v1_name).to_wire()
+        call = Call(self._applicant.method, message, self._applicant.answer)
+        heard = await self._manners.ask(self._manager, call, self._applicant.limit)
+        answer, noted = tidied(self._applicant.answer, heard.message)
+        if unusual := [*heard.noted, *noted]:
+            self._log.info("tolerated", manager=self._manager, how=unusual)
+        return answer
 
     async def renew(self, stale: str | None) -> None:
         """Gets a new token in place of one that the manager doesn't take; once, however many calls found out."""
@@ -206,11 +240,17 @@ class Session:
                 "'auth_token' must hold the match token that the manager gave this referee"
                 " (to try a player by hand, start it with --practice)"
             )
+            if known_by_hash(given, self._referees.get(match_id)):
+                return
             await self._in_time(
                 lambda now: verifier.check_match(
                     given, match_id=match_id, referee_id=referee_id, player_id=self.agent_id, now=now
                 )
             )
+
+    def vouch(self, token_hashes: Mapping[str, str | None]) -> None:
+        """The manager says by which token of its own the referee of each match is known, where it is."""
+        self._referees = {match_id: token_hash for match_id, token_hash in token_hashes.items() if token_hash}
 
     async def _in_time(self, check: Callable[[datetime], None]) -> None:
         """A token that seems to have expired is checked again once the manager has told what o'clock it is."""
@@ -251,6 +291,8 @@ class Session:
     async def _look_after(self, failures: int, completed: Callable[[], None]) -> int:
         """One question to the manager; how often in a row it has gone unanswered."""
         token = self.token
+        if self._applicant.protocol == PROTOCOL_V1:
+            return await self._look_after_in_v1(failures)
         try:
             answer = await self._ask(self._applicant.limit)
         except CallFailed as error:
@@ -261,10 +303,22 @@ class Session:
                 self._tell_of(failures + 1, error)
                 return failures + 1
         else:
-            if isinstance(answer, dict) and answer.get("league_status") == "COMPLETED":
+            if answer.get("league_status") == "COMPLETED":
                 completed()
         if failures >= PATIENT_FAILURES:
             self._remark(f"The League Manager at {self._manager} is back.")
+        self._heard = asyncio.get_running_loop().time()
+        return 0
+
+    async def _look_after_in_v1(self, failures: int) -> int:
+        """Its only question is the registration; who is known is told again what it may have missed."""
+        request = self._applicant.write(self.agent_id, format_utc(self._clock.now()), {})
+        try:
+            await self._apply(request)
+        except CallFailed as error:
+            if error.code.retryable:
+                self._tell_of(failures + 1, error)
+                return failures + 1
         self._heard = asyncio.get_running_loop().time()
         return 0
 
@@ -275,7 +329,7 @@ class Session:
             async with asyncio.timeout(seconds):
                 await self._called.wait()
 
-    async def _ask(self, limit: float) -> Any:
+    async def _ask(self, limit: float) -> dict[str, Any]:
         """A small question, whose answer tells the time as well."""
         question = v2.LeagueQuery.write(
             sender=self.sender,
@@ -285,9 +339,9 @@ class Session:
             league_id=self.league_id,
             query_type="GET_NEXT_MATCH",
         )
-        answer = await self._line.ask(self._manager, "league_query", question, limit)
-        if isinstance(answer, dict):
-            self._set_clock(_text(answer.get("timestamp")))
+        call = Call("league_query", question.to_wire(), v2.LeagueQueryResponse.TYPE)
+        answer = (await self._manners.ask(self._manager, call, limit)).message
+        self._set_clock(_text(answer.get("timestamp")))
         return answer
 
     def _tell_of(self, failures: int, error: CallFailed) -> None:
@@ -298,12 +352,12 @@ class Session:
             yet = "any more" if self.registered.is_set() else "yet"
             self._remark(f"No League Manager answers at {self._manager} {yet}; waiting for it.")
 
-    def _accept(self, answer: Any) -> None:
-        status = answer.get("status") if isinstance(answer, dict) else None
+    def _accept(self, answer: Mapping[str, Any]) -> None:
+        status = answer.get("status")
         if status == "REJECTED":
             why = f"{answer.get('reason')} ({answer.get('detail')})" if answer.get("detail") else answer.get("reason")
             raise LeagueFailed(f"{self._manager} rejected the registration: {str(why)[:500]}")
-        agent_id = answer.get(f"{self._applicant.role}_id") if isinstance(answer, dict) else None
+        agent_id = answer.get(f"{self._applicant.role}_id")
         if status != "ACCEPTED" or not isinstance(agent_id, str):
             raise LeagueFailed(f"{self._manager} answered the registration with {str(answer)[:200]!r}")
         if not is_safe_name(agent_id):
@@ -363,6 +417,12 @@ class Session:
             self._log.error("write_failed", error=str(error))
             return False
         return True
+
+
+def known_by_hash(token: str, token_sha256: str | None) -> bool:
+    """Whether a token is the one whose hash we were told."""
+    presented = hashlib.sha256(token.encode(errors="replace")).hexdigest()
+    return token_sha256 is not None and hmac.compare_digest(presented, token_sha256)
 
 
 def _text(value: Any) -> str | None:

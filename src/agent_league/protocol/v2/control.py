@@ -1,6 +1,8 @@
 """How a league and its matches are set going; the seeds leave these two open."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from pydantic import model_validator
 
 from agent_league.protocol.envelope import Message, Part
 from agent_league.protocol.v2.game import OwnStandings
@@ -19,6 +21,8 @@ class MatchPlayer(Part):
     display_name: str
     endpoint: str
     protocol: str = "league.v2"
+    style: str = "seeds"
+    """How the player spells its calls, as far as its registration showed it."""
     token_sha256: str | None = None
     standings: OwnStandings = OwnStandings()
     state: str = "ACTIVE"
@@ -52,3 +56,16 @@ class StartMatch(Message):
     match_token: str | None = None
     """What vouches for the referee at both players; ours show each player its own."""
     scoring: MatchScoring = MatchScoring()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_flat_fields(cls, data: Any) -> Any:
+        """Who says no more of a player than its id and address has said enough."""
+        if not isinstance(data, dict):
+            return data
+        filled = dict(data)
+        for side in ("player_A", "player_B"):
+            player_id, endpoint = data.get(f"{side}_id"), data.get(f"{side}_endpoint")
+            if side not in data and player_id and endpoint:
+                filled[side] = {"player_id": player_id, "display_name": player_id, "endpoint": endpoint}
+        return filled

@@ -2,8 +2,9 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, PrivateAttr
 
+from agent_league.model.agents import PLAINLY, How
 from agent_league.model.names import is_showable
 from agent_league.protocol.envelope import Items, Message, Part
 
@@ -35,6 +36,16 @@ class RegisterRequest(Message):
 
     application_key: Annotated[str, Field(min_length=16, max_length=200)] | None = None
     """A secret that the applicant made up: whoever shows it again is the same applicant, also without its token."""
+    _how: How = PrivateAttr(default=PLAINLY)
+
+    @property
+    def how(self) -> How:
+        """How it was said; never sent."""
+        return self._how
+
+    @how.setter
+    def how(self, how: How) -> None:
+        self._how = how
 
 
 class LeagueRegisterRequest(RegisterRequest):

@@ -8,14 +8,15 @@ from agent_league.protocol.envelope import Message, Part
 
 
 class ReportedResult(Part):
-    """Who won; `status`, `terminations` and `failures_in_a_row` are ours, and may be missing in others' reports."""
+    """Who won. What follows `details` is ours, and may be missing in others' reports."""
 
     winner: str | None
-    score: dict[str, int | float]
+    score: dict[str, int | float] = Field(default_factory=dict)
     details: dict[str, Any] = Field(default_factory=dict)
     status: Literal["WIN", "DRAW", "TECHNICAL_LOSS"] | None = None
     terminations: dict[str, str] = Field(default_factory=dict)
     failures_in_a_row: dict[str, int] = Field(default_factory=dict)
+    tolerated: dict[str, list[str]] = Field(default_factory=dict)
 
 
 class MatchResultReport(Message):

@@ -6,7 +6,11 @@ from agent_league.protocol.envelope import Items, Message, Part
 
 
 class AnnouncedMatch(Part):
-    """A match of the round; only the referees' copy carries the players' endpoints."""
+    """A match of the round.
+
+    A referee's copy carries the players' endpoints, and the match token of its own matches. The players' copy says how
+    a referee is known that shows its own token, as the seeds do.
+    """
 
     match_id: str
     game_type: str
@@ -15,6 +19,8 @@ class AnnouncedMatch(Part):
     referee_endpoint: str
     player_A_endpoint: str | None = None
     player_B_endpoint: str | None = None
+    match_token: str | None = None
+    referee_token_sha256: str | None = None
 
 
 class RoundAnnouncement(Message):

@@ -14,32 +14,33 @@ from agent_league.games.draw import commitment
 from agent_league.games.registry import Game, load_game
 from agent_league.log import REDACTED
 from agent_league.model.results import MatchResult, MatchState, Scoring, Termination
-from agent_league.protocol import v2
-from agent_league.protocol.checks import check_envelope, read_fields
-from agent_league.protocol.methods import METHODS
-from agent_league.referee.match import ROLES, Match
-from agent_league.referee.match_file import MatchFile, read_match_file
-from agent_league.referee.retelling import Retelling, ThreadLost, quoted, same
+from agent_league.protocol.version import PROTOCOL_V1
+from agent_league.referee.match import Match, Verdict
+from agent_league.referee.match_file import Line, MatchFile, read_match_file
+from agent_league.referee.verify.comparing import differences, mismatches, quoted, same
+from agent_league.referee.verify.forms import COMMITTED, FORMS, form_of
+from agent_league.referee.verify.retelling import Retelling, ThreadLost
+from agent_league.referee.words_v1 import result_v1
 
 CHECKS: Mapping[str, str] = {
-    "commitment": "the seed's hash is the commitment, shown with every invitation and question",
+    "commitment": "the seed's hash is the commitment, shown with every invitation and question of league.v2",
     "messages": "every message sent has its form and belongs to this match",
     "conversation": "the match is one conversation",
     "times": "no time runs backwards",
     "dialogue": "every question has its answer or its failures, in order",
     "failures": "every failure is told and borne out by what came",
+    "tolerated": "what was put up with is what the answers show",
+    "secrecy": "no choice is shown to a player whose own is not yet in",
     "draws": "every draw follows from the seed and its step",
     "moves": "the moves are those that were received, and legal",
     "lifecycle": "the match went through its states in order",
     "result": "rules, moves and draws give the recorded result",
     "score": "the score follows from the result",
-    "game over": "both players were told this result and the seed",
+    "game over": "both players were told this result, in league.v2 with the seed",
 }
 """What is checked, and what is said where it holds."""
-FOLLOWED = ("draws", "moves", "lifecycle", "result", "score", "game over")
+FOLLOWED = ("tolerated", "secrecy", "draws", "moves", "lifecycle", "result", "score", "game over")
 """What can only be checked as far as the dialogue can be followed."""
-ALWAYS = ("sender", "league_id", "round_id", "match_id")
-"""What every message of a referee's says of its match."""
 NAMED = 10
 """Problems of one kind that are named."""
 LONGEST_WRITING_SECONDS = 5
@@ -83,6 +84,7 @@ def verify_match(content: Mapping[str, Any], find_game: Callable[[str], Game] = 
     _check_messages(file, problems)
     _check_conversation(file, problems)
     _check_times(file, problems)
+    _check_tolerated(file, problems)
     try:
         _check_story(file, find_game(file.game_type).with_parameters(file.game_parameters), problems)
     except (ConfigError, ThreadLost) as error:
@@ -102,66 +104,55 @@ def _check_commitment(file: MatchFile, problems: _Problems) -> None:
     shown = file.draw.commitment
     if commitment(file.draw.seed) != shown:
         problems.add("commitment", f"the seed's hash is {commitment(file.draw.seed)}, not {quoted(shown)}")
-    for number, method, message in _sent(file):
-        place = message.get("context") if "context" in message else message
-        if METHODS[method].request in (v2.GameInvitation, v2.ChooseParityCall, v2.GameMoveCall):
+    for number, line, message in _sent(file):
+        if form_of(file, line.player_id).models[str(line.method)] in COMMITTED:
+            place = message.get("context") if "context" in message else message
             found = place.get("draw_commitment") if isinstance(place, dict) else None
             if found != shown:
-                problems.add("commitment", f"line {number}: {method} shows {quoted(found)}, not {quoted(shown)}")
+                problems.add("commitment", f"line {number}: {line.method} shows {quoted(found)}, not {quoted(shown)}")
 
 
 def _check_messages(file: MatchFile, problems: _Problems) -> None:
+    spoken = [player_id for player_id, protocol in file.protocols.items() if protocol in FORMS]
+    if file.protocols and sorted(spoken) != sorted(file.pair):
+        problems.add("messages", f"both players speak {' or '.join(FORMS)}; the file has {quoted(file.protocols)}")
     for number, line in enumerate(file.transcript, 1):
         if line.direction != "drawn" and line.player_id not in file.pair:
             problems.add("messages", f"line {number}: {quoted(line.player_id)} is not a player of this match")
-        if line.direction == "sent" and not (line.method in METHODS and isinstance(line.message, dict)):
+        if line.direction == "sent" and not _is_message(file, line):
             problems.add("messages", f"line {number}: {quoted(line.method)} with no message of the protocol")
-    for number, method, message in _sent(file):
-        model = METHODS[method].request
+    for number, line, message in _sent(file):
+        form = form_of(file, line.player_id)
         try:
-            if model is not None:
-                check_envelope(message, model.TYPE)
-                read_fields(model, message)
+            form.check(str(line.method), message)
         except Refusal as refusal:
-            problems.add("messages", f"line {number}: {method}: {refusal.message[:200]}")
+            problems.add("messages", f"line {number}: {line.method}: {refusal.message[:200]}")
             continue
-        for name, found, expected in _mistaken(file, number, message):
-            problems.add("messages", f"line {number}: {method}: {name} is {quoted(found)}, not {quoted(expected)}")
+        for name, found, expected in form.mistaken(file, line.player_id, message):
+            problems.add("messages", f"line {number}: {line.method}: {name} is {quoted(found)}, not {quoted(expected)}")
         if message.get("auth_token") not in (None, "", REDACTED):
-            problems.add("messages", f"line {number}: {method}: the token is not struck out")
-
-
-def _mistaken(file: MatchFile, number: int, message: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """What a message, or its context, says wrongly of its match: the field, what it says, what is so."""
-    context = message.get("context")
-    for said in (dict.fromkeys(ALWAYS) | dict(message), context if isinstance(context, dict) else {}):
-        for name, expected in _identity(file, number).items():
-            if name in said and not same(said[name], expected):
-                yield name, said[name], expected
-
-
-def _identity(file: MatchFile, number: int) -> dict[str, Any]:
-    """What a message must say of the match, where it says anything of it."""
-    player_id = file.transcript[number - 1].player_id
-    seat = file.pair.index(player_id) if player_id in file.pair else 0
-    return {
-        "sender": f"referee:{file.referee_id}",
-        "league_id": file.league_id,
-        "round_id": file.round_id,
-        "match_id": file.match_id,
-        "game_type": file.game_type,
-        "game_parameters": file.game_parameters,
-        "player_id": player_id,
-        "affected_player": player_id,
-        "role_in_match": ROLES[seat],
-        "opponent_id": file.pair[1 - seat],
-    }
+            problems.add("messages", f"line {number}: {line.method}: the token is not struck out")
 
 
 def _check_conversation(file: MatchFile, problems: _Problems) -> None:
-    found = {quoted(message.get("conversation_id")) for _, _, message in _sent(file)}
-    if len(found) > 1:
-        problems.add("conversation", f"there are {len(found)}: {', '.join(sorted(found)[:NAMED])}")
+    for number, line, message in _sent(file):
+        found, expected = message.get("conversation_id"), form_of(file, line.player_id).conversation(file)
+        if found != expected:
+            problems.add("conversation", f"line {number}: {line.method} is of {quoted(found)}, not {quoted(expected)}")
+
+
+def _check_tolerated(file: MatchFile, problems: _Problems) -> None:
+    """What is said of each player at the top is what its answers have, each thing once."""
+    noted: dict[str, dict[str, None]] = {}
+    for number, line in enumerate(file.transcript, 1):
+        if line.tolerated:
+            noted.setdefault(str(line.player_id), {}).update(dict.fromkeys(line.tolerated))
+            if line.direction != "received":
+                problems.add("tolerated", f"line {number}: nothing is put up with in what was {line.direction}")
+    for complaint in differences({player_id: list(notes) for player_id, notes in noted.items()}, file.tolerated):
+        problems.add("tolerated", complaint)
+    if file.strict and noted:
+        problems.add("tolerated", f"a strict referee puts up with nothing, but with {quoted(noted)}")
 
 
 def _check_times(file: MatchFile, problems: _Problems) -> None:
@@ -172,10 +163,12 @@ def _check_times(file: MatchFile, problems: _Problems) -> None:
     before = [where for where, end in zip(lines, ends, strict=True) if not end]
     _check_order(states, problems)
     _check_order([*states[:1], *before, *states[-1:], *over], problems)
-    for number, method, message in _sent(file):
-        noted, written = parse_utc(file.transcript[number - 1].at), parse_utc(str(message.get("timestamp")))
+    for number, line, message in _sent(file):
+        noted, written = parse_utc(line.at), parse_utc(str(message.get("timestamp")))
         if noted and written and not 0 <= (noted - written).total_seconds() < LONGEST_WRITING_SECONDS:
-            problems.add("times", f"line {number}: {method} was written {written:%H:%M:%S} and sent {noted:%H:%M:%S}")
+            problems.add(
+                "times", f"line {number}: {line.method} was written {written:%H:%M:%S} and sent {noted:%H:%M:%S}"
+            )
         if "deadline" in message:
             stated = [(f"line {number}: {name}", str(message.get(name))) for name in ("timestamp", "deadline")]
             _check_order(stated, problems)
@@ -226,28 +219,36 @@ def _check_result(file: MatchFile, match: Match, problems: _Problems) -> None:
         "reason": verdict.reason,
     }
     ends = {player: str(match.terminations.get(player, Termination.NORMAL)) for player in match.players}
-    _compare("result", "", {**told, "terminations": ends}, file.result, problems)
+    for complaint in mismatches({**told, "terminations": ends}, file.result):
+        problems.add("result", complaint)
     scoring = Scoring(**{name: getattr(file.scoring, name) for name in Scoring.__slots__})
     result = MatchResult(match.match_id, file.round_id, match.players, verdict.outcome, verdict.winner)
     points = {player: scoring.points(result, player) for player in match.players}
-    _compare("score", "", {"score": points}, file.result, problems)
-    for number, method, message in _sent(file):
-        if method == "notify_match_result":
-            where = f"line {number}: "
-            _compare("game over", where, {"draw_seed": file.draw.seed}, message, problems)
-            _compare("game over", where, told, message.get("game_result"), problems)
+    for complaint in mismatches({"score": points}, file.result):
+        problems.add("score", complaint)
+    for number, line, message in _sent(file):
+        if line.method == "notify_match_result":
+            for complaint in _mistold(file, line, message, told, verdict, match):
+                problems.add("game over", f"line {number}: {complaint}")
 
 
-def _compare(check: str, where: str, expected: Mapping[str, Any], found: Any, problems: _Problems) -> None:
-    given = found if isinstance(found, dict) else {}
-    for name, value in expected.items():
-        if name not in given or not same(given[name], value):
-            said = quoted(given[name]) if name in given else "missing"
-            problems.add(check, f"{where}{name} is {said}; the match gives {quoted(value)}")
+def _mistold(
+    file: MatchFile, line: Line, message: Mapping[str, Any], told: Mapping[str, Any], verdict: Verdict, match: Match
+) -> Iterator[str]:
+    """What a player was told wrongly of the result."""
+    if file.protocol_of(line.player_id) == PROTOCOL_V1:
+        yield from differences(result_v1(match, verdict), message.get("result"), "result")
+    else:
+        yield from mismatches({"draw_seed": file.draw.seed}, message)
+        yield from mismatches(told, message.get("game_result"))
 
 
-def _sent(file: MatchFile) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Line number, method and message of all that was sent in the protocol."""
+def _is_message(file: MatchFile, line: Line) -> bool:
+    return line.method in form_of(file, line.player_id).models and isinstance(line.message, dict)
+
+
+def _sent(file: MatchFile) -> Iterator[tuple[int, Line, dict[str, Any]]]:
+    """Number, line and message of all that was sent in the protocol."""
     for number, line in enumerate(file.transcript, 1):
-        if line.direction == "sent" and line.method in METHODS and isinstance(line.message, dict):
-            yield number, str(line.method), line.message
+        if line.direction == "sent" and _is_message(file, line):
+            yield number, line, line.message

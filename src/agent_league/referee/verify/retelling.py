@@ -8,27 +8,26 @@ from collections.abc import Callable, Generator, Sequence
 from itertools import count
 from typing import Any
 
-import orjson
-
-from agent_league.clock import parse_utc
 from agent_league.errors import BadAnswer, ErrorCode
 from agent_league.games.draw import draw
 from agent_league.games.registry import Game
 from agent_league.model.results import MatchState, Termination
-from agent_league.referee.dialect import read_join, read_move
+from agent_league.protocol.v1.ids import player_id_v1
+from agent_league.protocol.v2.game import CallContext
+from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.match import IllegalMove, Match
 from agent_league.referee.match_file import Line, MatchFile
+from agent_league.referee.reading import Read, Reader
+from agent_league.referee.verify.comparing import Report, mismatches, quoted, same
+from agent_league.referee.verify.leniency import misnoted
+from agent_league.referee.verify.mishaps import SILENT, doubts, is_cut, misreported_v1, misreported_v2, terminations
+from agent_league.referee.verify.rewording import departures, stated_limit, words_of
+from agent_league.transport.manners import Call
 
-Report = Callable[[str, str], None]
-"""Takes what was checked and what is wrong with it."""
 Lines = Generator[None, tuple[int, Line], Any]
 """Takes the lines of one player's question; returns its answer, or how the player was lost."""
-
-ILLEGAL = (ErrorCode.INVALID_PARITY_CHOICE, ErrorCode.INVALID_MOVE)
-UNSEEN = (ErrorCode.INVALID_MESSAGE_FORMAT, ErrorCode.AUTH_TOKEN_MISSING, ErrorCode.AUTH_TOKEN_INVALID)
-"""Faults that may lie in what the transcript doesn't hold: the frame around an answer, and its token."""
-ROUNDING_SECONDS = 1.5
-"""Moments in messages are cut to the second."""
+Reading = Callable[[str, Any], Read]
+"""Takes a player and its answer; raises BadAnswer or IllegalMove."""
 
 
 class ThreadLost(Exception):
@@ -49,6 +48,15 @@ class Retelling:
         self._report = report
         self._read = 0
         self._failures = dict(file.attempts.failures_before)
+        self._words = words_of(file, self.match)
+        self._readers = {
+            player_id: Reader(file.protocol_of(player_id), strict=file.strict, expected=words.expected())
+            for player_id, words in self._words.items()
+        }
+        self._limits: dict[str, float] = {}
+        """Method -> the seconds in which to answer, as they were stated first."""
+        self._undecided: set[str] = set()
+        """Who has yet to answer in this step."""
 
     def tell(self) -> None:
         """From the invitations to GAME_OVER; raises ThreadLost."""
@@ -60,6 +68,8 @@ class Retelling:
         try:
             if match.state is MatchState.WAITING_FOR_PLAYERS:
                 self._invitations()
+            if match.state is not MatchState.FINISHED:
+                self._begin()
             while match.state is not MatchState.FINISHED:
                 self._enter()
                 self._draw() if match.state is MatchState.DRAWING_NUMBER else self._moves()
@@ -80,7 +90,10 @@ class Retelling:
     def _invitations(self) -> None:
         question = "handle_game_invitation"
         answers = self._asked(
-            self.match.players, question, lambda _, answer: read_join(answer), Termination.JOIN_TIMEOUT
+            self.match.players,
+            question,
+            lambda player_id, answer: self._readers[player_id].join(answer),
+            Termination.JOIN_TIMEOUT,
         )
         for player_id, answer in answers.items():
             if isinstance(answer, Termination):
@@ -92,22 +105,47 @@ class Retelling:
         if self.match.terminations:
             self.match.state = MatchState.FINISHED
 
+    def _begin(self) -> None:
+        """Those whose protocol says so are told that both are there."""
+        for player_id in self.match.players:
+            if self._words[player_id].game_start(0) is not None:
+                number, line = self._next()
+                limit = self._limit(self.match.game.wire.method, line)
+                self._check_notice((number, line), player_id, self._words[player_id].game_start(limit), "messages")
+
     def _moves(self) -> None:
+        """One step: all who act are asked at the same time, or in turn where a dialect wants that."""
         asked = self.match.to_move()
-        answers = self._asked(asked, self.match.game.wire.method, self._legal_move, Termination.MOVE_TIMEOUT)
-        received = {}
+        answers: dict[str, Any] = {}
+        received: dict[str, Any] = {}
+        self._undecided = set(asked)
+        in_turn = any(words.in_turn for words in self._words.values())
+        for together in [(player_id,) for player_id in asked] if in_turn else [asked]:
+            new = self._asked(together, self.match.game.wire.method, self._legal_move, Termination.MOVE_TIMEOUT)
+            answers |= new
+            for player_id, answer in new.items():
+                if not isinstance(answer, Termination):
+                    self._validation(player_id, player_id, answer)
         for player_id, answer in answers.items():
             if isinstance(answer, Termination):
                 self.match.fail(player_id, answer)
             else:
                 received[player_id] = answer
                 self._failures[player_id] = 0
+        for author, move in received.items():
+            self._validation(self.match.opponent(author), author, move)
         self.match.play(received)
 
-    def _legal_move(self, player_id: str, answer: Any) -> Any:
-        move = read_move(self.match, answer)
-        self.match.check(player_id, move)
-        return move
+    def _validation(self, player_id: str, author: str, move: Any) -> None:
+        """Those whose protocol says so are told that a move is valid."""
+        call = self._words[player_id].validation(author, move)
+        if call is not None:
+            self._check_notice(self._next(), player_id, call, "moves")
+
+    def _legal_move(self, player_id: str, answer: Any) -> Read:
+        read = self._readers[player_id].move(self.match, answer)
+        self.match.check(player_id, read.value)
+        return read
 
     def _draw(self) -> None:
         number, line = self._next()
@@ -120,9 +158,7 @@ class Retelling:
             self._report("draws", f"line {number}: {quoted(line.outcome)} was drawn; the seed gives {quoted(outcome)}")
         self.match.drawn(outcome)
 
-    def _asked(
-        self, players: Sequence[str], method: str, read: Callable[[str, Any], Any], silence: Termination
-    ) -> dict[str, Any]:
+    def _asked(self, players: Sequence[str], method: str, read: Reading, silence: Termination) -> dict[str, Any]:
         """The answers to one question, in the players' order; their lines may come in any mixture."""
         open_questions = {player_id: self._question(player_id, method, read, silence) for player_id in players}
         answers: dict[str, Any] = {}
@@ -140,10 +176,11 @@ class Retelling:
                 lines_of_player.send((number, line))
             except StopIteration as answered:
                 answers[str(line.player_id)] = answered.value
+                self._undecided.discard(str(line.player_id))
                 del open_questions[str(line.player_id)]
         return {player_id: answers[player_id] for player_id in players}
 
-    def _question(self, player_id: str, method: str, read: Callable[[str, Any], Any], silence: Termination) -> Lines:
+    def _question(self, player_id: str, method: str, read: Reading, silence: Termination) -> Lines:
         for attempt in count(1):
             asked = yield
             self._expect(asked, "sent", method, player_id, attempt)
@@ -157,92 +194,98 @@ class Retelling:
             more = self._another_attempt(player_id, line, attempt)
             told = yield
             self._expect(told, "sent", "notify_game_error", player_id, 1)
-            self._check_game_error(told, line, attempt, more=more)
+            self._check_told(told, line, attempt, more=more)
             if not more:
                 return self._how(player_id, line, silence)
         raise AssertionError("attempts never end by themselves")
 
     def _check_asked(self, asked: tuple[int, Line], player_id: str) -> None:
-        """A question shows the player what it may see, and all that it may do."""
-        match, (number, line) = self.match, asked
-        if line.method != match.game.wire.method or not isinstance(line.message, dict):
-            return
-        own = match.game.wire.question(
-            match.game.game_type, match.view(player_id), match.options(player_id), match.step, match.role(player_id)
-        )
-        for name, value in own.items():
-            if not same(line.message.get(name), value):
-                found = quoted(line.message.get(name))
-                self._report("messages", f"line {number}: {name} is {found}; the rules make it {quoted(value)}")
+        """A question shows the player what it may see, and all that it may do; nothing else."""
+        match, words, (number, line) = self.match, self._words[player_id], asked
+        if self._file.protocol_of(player_id) == PROTOCOL_V1:
+            invites = line.method == "handle_game_invitation"
+            limit = self._limit(str(line.method), line)
+            self._check_words(asked, words.invitation(limit) if invites else words.question(limit), "messages")
+        elif line.method == match.game.wire.method and isinstance(line.message, dict):
+            own = match.game.wire.question(
+                match.game.game_type, match.view(player_id), match.options(player_id), match.step, match.role(player_id)
+            )
+            for complaint in mismatches(own, line.message):
+                self._report("messages", f"line {number}: {complaint}")
+            context = line.message.get("context")
+            inside = context.keys() - CallContext.model_fields if isinstance(context, dict) else set()
+            for name in sorted(line.message.keys() - match.game.wire.call.model_fields - own.keys() | inside):
+                self._report("messages", f"line {number}: no question has {quoted(name)}")
 
-    def _answer(self, number: int, player_id: str, line: Line, read: Callable[[str, Any], Any]) -> Any:
+    def _check_notice(self, told: tuple[int, Line], player_id: str, call: Call | None, check: str) -> None:
+        if call is not None:
+            self._expect(told, "sent", call.method, player_id, 1)
+            self._check_words(told, call, check)
+
+    def _check_words(self, told: tuple[int, Line], call: Call, check: str) -> None:
+        number, line = told
+        for complaint in departures(call, line.message):
+            self._report(check, f"line {number}: {complaint}")
+
+    def _limit(self, method: str, line: Line) -> float:
+        """The time to answer, which is the same whenever it is stated."""
+        return self._limits.setdefault(method, stated_limit(line.message))
+
+    def _answer(self, number: int, player_id: str, line: Line, read: Reading) -> Any:
         try:
-            return read(player_id, self._in_full(player_id, line.message))
+            if is_cut(line.message):
+                return self._what_was_cut(player_id, line)
+            answer = read(player_id, line.message)
         except (BadAnswer, IllegalMove) as error:
             problem = f"line {number}: the answer of {player_id} is no legal one: {str(error)[:200]}"
             self._report("moves", problem)
             raise ThreadLost(problem) from None
+        for complaint in misnoted(line, answer, self._words[player_id]):
+            self._report("tolerated", f"line {number}: {complaint}")
+        return answer.value
 
-    def _in_full(self, player_id: str, message: Any) -> Any:
-        """An answer; one that was too long to be kept says what the rest of the file says of it."""
-        if not _is_cut(message):
-            return message
+    def _what_was_cut(self, player_id: str, line: Line) -> Any:
+        """An answer that was too long to be kept says what the rest of the file says of it."""
+        if line.method != self.match.game.wire.method:
+            return self._file.termination(player_id) != Termination.DECLINED
         step = len(self.match.moves)
         move = self._file.moves[step].get(player_id) if step < len(self._file.moves) else None
-        accept = self._file.termination(player_id) != Termination.DECLINED
-        return {"accept": accept, "parity_choice": move, "move_data": move}
+        self.match.check(player_id, move)
+        return move
 
-    def _check_failure(self, asked: Line, number: int, line: Line, read: Callable[[Any], Any]) -> None:
+    def _check_failure(self, asked: Line, number: int, line: Line, read: Callable[[Any], Read]) -> None:
         """An answer that is called bad must be bad, and a player that is called late must have had its time."""
-        if line.message is None:
-            self._check_lateness(asked, number, line)
-        elif line.error_code not in UNSEEN:
-            try:
-                read(line.message)
-            except (BadAnswer, IllegalMove):
-                return
-            self._report("failures", f"line {number}: the answer was refused with {line.error_code}, but it is good")
+        words = self._words[str(line.player_id)]
+        fault = self._fault(line.message, read)
+        for doubt in doubts(asked, line, fault, strict=self._file.strict, has_tokens=words.has_tokens):
+            self._report("failures", f"line {number}: {doubt}")
 
-    def _check_lateness(self, asked: Line, number: int, line: Line) -> None:
-        message = asked.message if isinstance(asked.message, dict) else {}
-        begin, end = (parse_utc(str(message.get(name))) for name in ("timestamp", "deadline"))
-        if line.error_code != ErrorCode.TIMEOUT_ERROR or begin is None or end is None:
-            return
-        given = (end - begin).total_seconds()
-        waited = (line.latency_ms or 0) / 1000
-        if waited < given - ROUNDING_SECONDS:
-            self._report("failures", f"line {number}: called late after {waited:g} s, but it had {given:g} s")
+    def _fault(self, answer: Any, read: Callable[[Any], Read]) -> ErrorCode | None:
+        try:
+            read(answer)
+        except BadAnswer as error:
+            return error.code
+        except IllegalMove:
+            return self.match.game.wire.illegal
+        return None
 
     def _another_attempt(self, player_id: str, line: Line, attempt: int) -> bool:
         limits = self._file.attempts
-        silent = line.error_code in (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
-        self._failures[player_id] = self._failures.get(player_id, 0) + silent
+        self._failures[player_id] = self._failures.get(player_id, 0) + (line.error_code in SILENT)
         return attempt < limits.max and self._failures[player_id] < limits.failure_threshold
 
-    def _check_game_error(self, told: tuple[int, Line], failure: Line, attempt: int, *, more: bool) -> None:
+    def _check_told(self, told: tuple[int, Line], failure: Line, attempt: int, *, more: bool) -> None:
         number, line = told
-        message = line.message if isinstance(line.message, dict) else {}
-        info = message.get("retry_info")
-        info = info if isinstance(info, dict) else {}
-        said = {**message, **{f"retry_info.{name}": value for name, value in info.items()}}
-        named = next((code.name for code in ErrorCode if code == failure.error_code), None)
-        counts = {"retry_count": attempt, "max_retries": self._file.attempts.max}
-        expected = {
-            "error_code": failure.error_code,
-            "error_name": named,
-            "error_description": named,
-            "retryable": more,
-            **counts,
-            **{f"retry_info.{name}": value for name, value in counts.items()},
-        }
-        for name, value in expected.items():
-            if not same(said.get(name), value):
-                found = quoted(said.get(name))
-                self._report("failures", f"line {number}: {name} is {found}; the failure before it makes it {value!r}")
+        if self._file.protocol_of(line.player_id) == PROTOCOL_V1:
+            complaints = misreported_v1(line.message, failure, self._words[str(line.player_id)])
+        else:
+            complaints = misreported_v2(line.message, failure, attempt, self._file.attempts.max, more=more)
+        for complaint in complaints:
+            self._report("failures", f"line {number}: {complaint}")
 
     def _how(self, player_id: str, line: Line, silence: Termination) -> Termination:
         """What the last failure is called; where it may be called two things, the file chooses."""
-        possible = _terminations(line, silence)
+        possible = terminations(line, silence)
         recorded = self._file.termination(player_id)
         return next((how for how in possible if how == recorded), possible[0])
 
@@ -253,7 +296,16 @@ class Retelling:
         if line.method == "notify_match_result" and self.match.state is not MatchState.FINISHED and self._file.is_void:
             raise Aborted
         self._read += 1
+        self._check_secret(self._read, line)
         return self._read, line
+
+    def _check_secret(self, number: int, line: Line) -> None:
+        """Who has yet to answer is told of no other's choice."""
+        if line.direction != "sent" or line.player_id not in self._undecided:
+            return
+        told = line.message.get("validation") if isinstance(line.message, dict) else None
+        if isinstance(told, dict) and told.get("player_id") != player_id_v1(line.player_id):
+            self._report("secrecy", f"line {number}: {line.player_id} is shown a choice before its own is in")
 
     def _expect(
         self,
@@ -271,34 +323,3 @@ class Retelling:
                 f"line {number}: expected '{direction}' {method or ''} {player_id or ''}{which}; "
                 f"found '{line.direction}' {quoted(line.method)} {quoted(line.player_id)}, attempt {line.attempt}"
             )
-
-
-def _terminations(line: Line, silence: Termination) -> list[Termination]:
-    if line.error_code == ErrorCode.TIMEOUT_ERROR:
-        return [silence]
-    if line.error_code in ILLEGAL:
-        return [Termination.ILLEGAL_MOVE]
-    if line.error_code == ErrorCode.CONNECTION_ERROR:
-        unreadable = [] if line.message is None else [Termination.UNREADABLE_ANSWER]
-        return [Termination.DISCONNECTED, *unreadable]
-    if line.error_code in (ErrorCode.AUTH_TOKEN_MISSING, ErrorCode.AUTH_TOKEN_INVALID):
-        return [Termination.BAD_TOKEN, Termination.UNREADABLE_ANSWER]
-    return [Termination.UNREADABLE_ANSWER]
-
-
-def _is_cut(message: Any) -> bool:
-    return isinstance(message, dict) and "cut_from_bytes" in message
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are written alike: 1 is not true, and a tuple is a list."""
-    return _written(one) == _written(other)
-
-
-def _written(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
-
-
-def quoted(value: Any) -> str:
-    """A value of the file, short and with nothing that a terminal would obey."""
-    return f"{value!r:.80}"

@@ -1,0 +1,161 @@
+"""`league check`: what is right and what is wrong with anybody's agent, and how to mend it."""
+
+import sys
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from agent_league.cli import FAILED
+from agent_league.errors import UserError
+from agent_league.model.agents import Role
+from agent_league.model.names import printable
+
+if TYPE_CHECKING:
+    from agent_league.conformance.bench import Options
+    from agent_league.conformance.steps import Outcome, Report
+
+Watch = Callable[["Outcome"], Any]
+
+
+class CheckedRole(StrEnum):
+    """What the agent is."""
+
+    PLAYER = "player"
+    REFEREE = "referee"
+    MANAGER = "manager"
+
+
+ROLES = {
+    CheckedRole.PLAYER: Role.PLAYER,
+    CheckedRole.REFEREE: Role.REFEREE,
+    CheckedRole.MANAGER: Role.LEAGUE_MANAGER,
+}
+
+
+def check(
+    url: Annotated[
+        str | None, typer.Argument(metavar="URL", help="The agent, such as http://localhost:8101/mcp.")
+    ] = None,
+    role: Annotated[CheckedRole | None, typer.Option(help="What the agent is (default: found out).")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Tolerate nothing: a warning is a failure.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report for CI systems.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report to read and to hand in.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the details of passed steps too.")] = False,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.1, metavar="SECONDS", help="No call may take longer than this.")
+    ] = None,
+    wait: Annotated[
+        float, typer.Option(min=0, max=600, metavar="SECONDS", help="Time for the agent to appear and to register.")
+    ] = 3.0,
+    manager_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Where the checker plays the manager (default: 8000 where that is free)."),
+    ] = None,
+    admin_token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of a manager under check: what allows to start its league.")
+    ] = None,
+    itself: Annotated[bool, typer.Option("--self", help="Check our own three agents instead.")] = False,
+    record: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Validate a transcript or match files instead.")
+    ] = None,
+) -> None:
+    """Check a running player, referee or manager from outside, step by step.
+
+    Each step says what was sent, what was expected and what came; where something is wrong, how to mend it. A manager's
+    league is used up by the check. Exit code 0: all passed. 1: something failed. 2: nothing could be checked.
+    """
+    if sum((url is not None, itself, record is not None)) != 1:
+        raise UserError("expected one thing to check: the address of an agent, --self or --record PATH")
+    if record is not None:
+        raise typer.Exit(_check_record(record, as_json=json))
+    from agent_league.conformance.bench import Options
+
+    options = Options(timeout=timeout, wait=wait, admin_token=_admin_token(admin_token_file))
+
+    def watch(outcome: "Outcome") -> None:
+        if not json:
+            _tell(outcome, in_full=verbose)
+
+    if itself:
+        reports = _check_ourselves(options, strict=strict, watch=watch)
+    else:
+        reports = [
+            _check_one(str(url), ROLES.get(role) if role else None, options, manager_port, strict=strict, watch=watch)
+        ]
+    _write(reports, as_json=json, junit=junit, html=html)
+    if not all(report.ok for report in reports):
+        raise typer.Exit(FAILED)
+
+
+def _check_one(
+    url: str, role: Role | None, options: "Options", manager_port: int | None, *, strict: bool, watch: Watch
+) -> "Report":
+    from agent_league.arena.hosting import run_async
+    from agent_league.conformance.check import check_agent
+
+    found: list[Report] = []
+
+    async def run() -> None:
+        found.append(
+            await check_agent(url, role=role, options=options, manager_port=manager_port, strict=strict, tell=watch)
+        )
+
+    run_async(run())
+    return found[0]
+
+
+def _check_ourselves(options: "Options", *, strict: bool, watch: Watch) -> "list[Report]":
+    from agent_league.arena.hosting import run_async
+    from agent_league.cli.check_self import check_ourselves
+
+    found: list[Report] = []
+
+    async def run() -> None:
+        found.extend(await check_ourselves(options, strict=strict, tell=watch))
+
+    run_async(run())
+    return found
+
+
+def _check_record(path: Path, *, as_json: bool) -> int:
+    from agent_league.conformance.record import validate_record
+
+    report = validate_record(path)
+    content = orjson.dumps(report.to_json()).decode() if as_json else "\n".join(report.lines())
+    sys.stdout.write(f"{content}\n")
+    return report.exit_code
+
+
+def _admin_token(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"can't read the admin token in {path}: {error}") from None
+
+
+def _tell(outcome: "Outcome", *, in_full: bool) -> None:
+    from agent_league.conformance.reports import text_lines
+
+    sys.stdout.write("".join(f"{line}\n" for line in text_lines(outcome, in_full=in_full)))
+    sys.stdout.flush()
+
+
+def _write(reports: "Sequence[Report]", *, as_json: bool, junit: Path | None, html: Path | None) -> None:
+    from agent_league.conformance import reports as forms
+
+    if as_json:
+        sys.stdout.write(forms.as_json(reports) + "\n")
+    else:
+        for report in reports:
+            lines = [forms.summary(report), f"Dialect: {report.dialect}", *report.remarks, forms.judgement(report)]
+            sys.stdout.write("\n" + "".join(f"{printable(line)}\n" for line in lines))
+    for path, content in ((junit, forms.as_junit), (html, forms.as_html)):
+        if path is not None:
+            path.write_text(content(reports), encoding="utf-8")

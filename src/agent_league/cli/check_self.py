@@ -1,0 +1,88 @@
+"""`league check --self`: our own three agents, each served here on free ports and checked like anybody else's."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from agent_league.arena.hosting import serve
+from agent_league.arena.seats import Seat
+from agent_league.config import ConfigLoader
+from agent_league.config.home import make_home
+from agent_league.conformance.bench import Options
+from agent_league.conformance.check import check_agent
+from agent_league.conformance.steps import Outcome, Report
+from agent_league.league.app import ManagerSettings
+from agent_league.model.agents import Role
+from agent_league.players.app import PlayerSettings
+from agent_league.referee.app import RefereeSettings
+
+QUICK = {"timeouts.game_join_ack_timeout_sec": 1, "retry_policy.base_delay_sec": 0.05}
+"""So that a silent player keeps our referee for seconds, not for half a minute."""
+PLAYERS = 4
+
+
+async def check_ourselves(options: Options, *, strict: bool, tell: Callable[[Outcome], Any]) -> list[Report]:
+    """A report on each of the three."""
+    reports = []
+    with TemporaryDirectory(prefix="league-check-") as folder:
+        for role in (Role.PLAYER, Role.REFEREE, Role.LEAGUE_MANAGER):
+            home = Path(folder) / role
+            make_home(home)
+            port, manager_port = _free_ports()
+            async with _served(_seat(role, home, port, manager_port)):
+                reports.append(
+                    await check_agent(
+                        f"http://localhost:{port}/mcp",
+                        role=role,
+                        options=options,
+                        manager_port=manager_port,
+                        strict=strict,
+                        tell=tell,
+                    )
+                )
+    return reports
+
+
+def _seat(role: Role, home: Path, port: int, manager_port: int) -> Seat:
+    loader = ConfigLoader(home, QUICK)
+    system = loader.load_system()
+    if role is Role.LEAGUE_MANAGER:
+        return Seat(ManagerSettings(system, loader.load_league(None), home, players=PLAYERS, referees=1), port)
+    place: dict[str, Any] = {
+        "system": system,
+        "home": home,
+        "manager": f"http://localhost:{manager_port}/mcp",
+        "endpoint": f"http://localhost:{port}/mcp",
+        "wanted_id": f"our-{role}",
+        "display_name": f"Our {role}",
+    }
+    if role is Role.REFEREE:
+        return Seat(RefereeSettings(games=loader.load_games_registry(), **place), port)
+    return Seat(PlayerSettings(**place), port)
+
+
+@asynccontextmanager
+async def _served(seat: Seat) -> AsyncIterator[None]:
+    """The agent at its place, as long as it is checked."""
+    stop, ready = asyncio.Event(), asyncio.Event()
+    serving = asyncio.create_task(serve([seat], stop, ready=ready.set))
+    waiting = asyncio.create_task(ready.wait())
+    await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    try:
+        yield
+    finally:
+        stop.set()
+        waiting.cancel()
+        await serving
+
+
+def _free_ports() -> tuple[int, int]:
+    """Two ports that nobody listens on at the moment."""
+    with socket.socket() as first, socket.socket() as second:
+        first.bind(("127.0.0.1", 0))
+        second.bind(("127.0.0.1", 0))
+        return first.getsockname()[1], second.getsockname()[1]

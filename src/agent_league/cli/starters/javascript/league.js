@@ -1,0 +1,208 @@
+// A player of league.v2 in plain Node: an HTTP server that answers JSON-RPC 2.0 at POST /mcp.
+"use strict";
+
+const http = require("node:http");
+const { parseArgs } = require("node:util");
+
+const MAX_BODY = 1024 * 1024;
+const MAX_BATCH = 100;
+const ENVELOPE = ["protocol", "message_type", "sender", "timestamp", "conversation_id"];
+const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
+const HEADERS = { "Content-Type": "application/json" };
+
+// Serves and registers. --name, --port and --manager on the command line replace what the configuration says.
+function play(choose, config) {
+  const string = { type: "string" };
+  const { values } = parseArgs({ options: { name: string, port: string, manager: string } });
+  const { name, port, manager } = { ...config, ...values };
+  if (!(port >= 1 && port <= 65535)) stop(2, `${name}: expected a port from 1 to 65535, found '${port}'`);
+  const player = new Player(choose, name, `http://localhost:${port}/mcp`, `player-${port}`);
+  const server = http.createServer((request, response) => {
+    serve(player, request, response).catch(() => response.destroy());
+  });
+  server.requestTimeout = 10_000;
+  server.on("error", (error) => stop(2, `Port ${port} can't be served: ${error.message}`));
+  server.listen(Number(port), "127.0.0.1", () => {
+    console.error(`${name} at ${player.endpoint} registers with ${manager}`);
+    register(player, manager);
+  });
+}
+
+class Player {
+  // The methods that it answers, and the message that each of them takes.
+  methods = {
+    handle_game_invitation: ["GAME_INVITATION", (asked) => this.join(asked)],
+    choose_parity: ["CHOOSE_PARITY_CALL", (asked) => this.decide(asked)],
+    notify_match_result: ["GAME_OVER", (told) => this.remember(told)],
+    notify_game_error: ["GAME_ERROR", (told) => noted(`${told.match_id}: ${told.error_code} ${told.message}`)],
+    notify_round: ["ROUND_ANNOUNCEMENT", (told) => noted(`Round ${told.round_id}`)],
+    update_standings: ["LEAGUE_STANDINGS_UPDATE", () => noted()],
+    notify_round_completed: ["ROUND_COMPLETED", () => noted()],
+    notify_league_completed: ["LEAGUE_COMPLETED", (told) => noted(`Champion: ${told.champion?.player_id}`)],
+  };
+  choices = new Map(); // match id -> choice: who is asked twice says the same twice
+  games = new Map(); // match id -> GAME_OVER
+  token = undefined; // from the registration
+
+  constructor(choose, name, endpoint, id) {
+    Object.assign(this, { choose, name, endpoint, id });
+  }
+
+  health() {
+    return { status: "ok", role: "player", id: this.id, state: this.token ? "REGISTERED" : "INIT", version: "1.0.0" };
+  }
+
+  join(asked) {
+    return this.reply(asked, "GAME_JOIN_ACK", { arrival_timestamp: now(), accept: true });
+  }
+
+  async decide(asked) {
+    const { match_id } = asked;
+    if (!this.choices.has(match_id)) {
+      const choice = await this.choose(asked, [...this.games.values()]);
+      if (!this.choices.has(match_id)) this.choices.set(match_id, choice);
+    }
+    return this.reply(asked, "CHOOSE_PARITY_RESPONSE", { parity_choice: this.choices.get(match_id) });
+  }
+
+  remember(told) {
+    this.choices.delete(told.match_id);
+    this.games.set(told.match_id, told);
+    return noted(`${told.match_id}: ${told.game_result?.reason}`);
+  }
+
+  reply(asked, type, fields) {
+    const whose = { auth_token: this.token, match_id: asked.match_id, player_id: this.id };
+    return this.message(type, asked.conversation_id, { ...whose, ...fields });
+  }
+
+  message(message_type, conversation_id, fields) {
+    const sender = `player:${this.id}`;
+    return { protocol: "league.v2", message_type, sender, timestamp: now(), conversation_id, ...fields };
+  }
+
+  refusal(asked, expected, error_code, error_name, sentence) {
+    const error = { error_code, error_name, error_description: error_name, message: sentence, retryable: false };
+    const conversation = typeof asked.conversation_id === "string" ? asked.conversation_id : "conv-error";
+    return this.message("LEAGUE_ERROR", conversation, { ...error, original_message_type: expected });
+  }
+}
+
+function now() {
+  return new Date().toISOString().replace(/\.\d+/, "");
+}
+
+function noted(sentence) {
+  if (sentence) console.log(JSON.stringify(sentence)); // quoted, so that a terminal obeys nothing in it
+  return { status: "ok" };
+}
+
+// What is wrong with a message, as code, name and sentence; undefined where nothing is.
+function problem(message, expected) {
+  const needed = /^(GAME|CHOOSE)/.test(expected) ? [...ENVELOPE, "match_id"] : ENVELOPE;
+  const missing = needed.filter((name) => message[name] == null);
+  const wrong = needed.find((name) => typeof message[name] !== "string");
+  if ((message.protocol ?? "league.v2") !== "league.v2")
+    return ["E018", "PROTOCOL_VERSION_MISMATCH", "'protocol' must be 'league.v2'"];
+  if (missing.length) return ["E003", "MISSING_REQUIRED_FIELD", `missing: ${missing.join(", ")}`];
+  if (wrong) return ["E002", "INVALID_MESSAGE_FORMAT", `'${wrong}' must be a string`];
+  if (message.message_type !== expected)
+    return ["E002", "INVALID_MESSAGE_FORMAT", `'message_type' must be '${expected}'`];
+  if (!UTC.test(message.timestamp) || Number.isNaN(Date.parse(message.timestamp)))
+    return ["E021", "INVALID_TIMESTAMP", "'timestamp' must be in UTC, such as 2025-01-15T10:30:00Z"];
+}
+
+// The answer to a body: a request or a batch of them; undefined where nothing is to be said.
+async function answer(player, body) {
+  let parsed;
+  try {
+    parsed = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+  } catch (error) {
+    return failure(null, -32700, `the body is not JSON: ${error.message}`);
+  }
+  if (!Array.isArray(parsed)) return answerOne(player, parsed);
+  if (!parsed.length || parsed.length > MAX_BATCH)
+    return failure(null, -32600, `a batch holds 1 to ${MAX_BATCH} requests, found ${parsed.length}`);
+  const answers = await Promise.all(parsed.map((request) => answerOne(player, request)));
+  return answers.some(Boolean) ? answers.filter(Boolean) : undefined;
+}
+
+async function answerOne(player, request) {
+  if (!isObject(request)) return failure(null, -32600, "a request is an object");
+  const { jsonrpc, id = null, method, params = {} } = request;
+  if (id !== null && typeof id !== "string" && !Number.isInteger(id))
+    return failure(null, -32600, "'id' must be an integer, a string or null");
+  if (jsonrpc !== "2.0" || typeof method !== "string")
+    return failure(id, -32600, "expected \"jsonrpc\": \"2.0\" and a method's name");
+  const answered = await call(player, id, method, params);
+  return "id" in request ? answered : undefined;
+}
+
+async function call(player, id, method, params) {
+  if (!Object.hasOwn(player.methods, method))
+    return failure(id, -32601, "no such method here", { methods: Object.keys(player.methods) });
+  if (!isObject(params)) return failure(id, -32602, "'params' must be an object");
+  const [expected, handle] = player.methods[method];
+  const wrong = problem(params, expected);
+  try {
+    const result = wrong ? player.refusal(params, expected, ...wrong) : await handle(params);
+    return { jsonrpc: "2.0", result, id };
+  } catch (error) {
+    console.error(error);
+    return failure(id, -32603, "an error of this player; its terminal shows it");
+  }
+}
+
+function failure(id, code, sentence, data) {
+  return { jsonrpc: "2.0", error: { code, message: sentence, data }, id };
+}
+
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+async function serve(player, request, response) {
+  const chunks = [];
+  let size = 0;
+  for await (const chunk of request) if ((size += chunk.length) <= MAX_BODY) chunks.push(chunk);
+  const send = (status, content) => response.writeHead(status, HEADERS).end(content && JSON.stringify(content));
+  if (request.url === "/health") return send(200, player.health());
+  if (request.url !== "/mcp") return send(404, { error: "call POST /mcp" });
+  if (request.method !== "POST") return send(405, { error: "call POST /mcp" });
+  if (size > MAX_BODY) return send(413, { error: `a body has at most ${MAX_BODY} bytes` });
+  const answered = await answer(player, Buffer.concat(chunks));
+  return send(answered ? 200 : 202, answered);
+}
+
+// Asks the League Manager until it is there and answers.
+async function register(player, manager) {
+  const contact = { display_name: player.name, contact_endpoint: player.endpoint };
+  const player_meta = { ...contact, version: "1.0.0", game_types: ["even_odd"] };
+  for (;;) {
+    const params = player.message("LEAGUE_REGISTER_REQUEST", `conv-${player.id}-register`, { player_meta });
+    const result = await ask(manager, { jsonrpc: "2.0", method: "register_player", params, id: 1 });
+    if (result?.status === "REJECTED") stop(1, `The League Manager says no: ${JSON.stringify(result.reason)}`);
+    if (result?.status === "ACCEPTED") {
+      Object.assign(player, { id: result.player_id, token: result.auth_token });
+      return noted(`Registered as ${player.id}.`);
+    }
+    await new Promise((wake) => setTimeout(wake, 500));
+  }
+}
+
+async function ask(url, frame) {
+  const request = { method: "POST", headers: HEADERS, body: JSON.stringify(frame) };
+  try {
+    const response = await fetch(url, { ...request, signal: AbortSignal.timeout(10_000) });
+    return (await response.json()).result;
+  } catch {
+    return undefined; // nobody is there yet
+  }
+}
+
+function stop(code, sentence) {
+  console.error(sentence);
+  process.exit(code);
+}
+
+module.exports = { play };

@@ -1,0 +1,337 @@
+"""The bench: where one agent is judged. Asks in the style that the agent understands, reads what comes, keeps it.
+
+Knows the frames and spellings of `league.v2`, and nothing of what is asked.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_league.config.models import Timeouts
+from agent_league.conformance.listener import Heard
+from agent_league.conformance.probe import NOT_JSON, Probe, Reply, told
+from agent_league.conformance.stand_ins import LEAGUE_ID, Passes, StandInManager, stamp
+from agent_league.conformance.steps import NoReply, Skip
+from agent_league.model.agents import Role
+from agent_league.model.names import is_safe_name
+from agent_league.protocol.envelope import Sender
+from agent_league.protocol.methods import METHODS
+from agent_league.protocol.spellings import FIELDS, SEEDS, Frame, Style, candidates, holds, styles_for, tidied
+from agent_league.protocol.version import PROTOCOL_V2
+
+FRAMELESS = ("params", "the bare body")
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+UNKNOWN = (404, 405, 422, 501)
+"""What says, beside "method not found", that a call was not understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the person at the keyboard chose."""
+
+    timeout: float | None = None
+    """No call takes longer than this."""
+    wait: float = 3.0
+    """So long the agent has to appear and to register."""
+    bound: float = 300.0
+    """So long the whole check may take."""
+    match: float = 30.0
+    """So long a match may take in which everybody answers at once."""
+    silence: float = 60.0
+    """So long one may take in which a player never answers: three attempts of 5 s, and the waits between them."""
+    admin_token: str | None = None
+    timeouts: Timeouts = field(default_factory=Timeouts)
+
+    def limit(self, method: str) -> float:
+        """How long a call of this method may take."""
+        name = METHODS[method].limit if method in METHODS else "generic_response_timeout_sec"
+        limit = float(getattr(self.timeouts, name))
+        return limit if self.timeout is None else min(limit, self.timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A harmless call that any agent of the role answers well; whoever still answers it is alive."""
+
+    method: str
+    message: Mapping[str, Any]
+    wanted: str | None = None
+    bearer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question, the reply to it, and what could be read in that."""
+
+    method: str
+    message: Mapping[str, Any]
+    style: Style
+    request_id: Any
+    sent: str
+    reply: Reply
+    body: Any
+    """The parsed reply, or NOT_JSON."""
+    answer: Mapping[str, Any] | None = None
+    """The message in it, under the seeds' names."""
+    place: str = "result"
+    noted: tuple[str, ...] = ()
+
+    @property
+    def came(self) -> str:
+        return told(self.reply)
+
+    @property
+    def error(self) -> Mapping[str, Any]:
+        """The JSON-RPC error, also that of a batch of one; an empty one where there is none."""
+        body = self.body[0] if isinstance(self.body, list) and len(self.body) == 1 else self.body
+        error = body.get("error") if isinstance(body, dict) else None
+        return error if isinstance(error, dict) else {}
+
+    @property
+    def league_error(self) -> Mapping[str, Any] | None:
+        """The LEAGUE_ERROR in the reply."""
+        found = (message for _, message in candidates(self.body))
+        return next((message for message in found if message.get("message_type") == "LEAGUE_ERROR"), None)
+
+    @property
+    def league_code(self) -> str:
+        return str((self.league_error or {}).get("error_code", ""))
+
+    @property
+    def refused(self) -> bool:
+        """Whether the agent said no, in any of the ways there are."""
+        complains = isinstance(self.body, dict) and bool(self.body.get("error"))
+        return complains or self.league_error is not None or 400 <= self.reply.status < 500
+
+    @property
+    def unknown_method(self) -> bool:
+        """Whether the agent doesn't know what it was asked for; some say so without JSON-RPC's own code."""
+        if self.reply.status in UNKNOWN:
+            return True
+        complains = isinstance(self.body, dict) and bool(self.body.get("error"))
+        return complains and self.error.get("code") in (None, METHOD_NOT_FOUND)
+
+    @property
+    def broke_down(self) -> bool:
+        """Whether the agent failed at what it was asked for."""
+        return self.reply.status >= 500 or self.error.get("code") == INTERNAL_ERROR
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether a notice was taken: a result, a bare body or nothing at all, and no error."""
+        if self.reply.status not in (200, 201, 202, 204) or self.refused:
+            return False
+        return not self.reply.body or self.body is not NOT_JSON
+
+
+class Bench:
+    """One agent under check."""
+
+    role = Role.PLAYER
+
+    def __init__(self, probe: Probe, options: Options, manager: StandInManager | None) -> None:
+        self.probe = probe
+        self.options = options
+        self.manager = manager
+        self.passes = Passes()
+        self.registration: Heard | None = None
+        self.deadline = 0.0
+        """When the agent's time to register is over, by the loop's clock."""
+        self.agent_id = "P01"
+        self.style = SEEDS
+        self.styles: dict[str, Style] = {}
+        """Method -> the style in which the agent understood it."""
+        self.kept: dict[str, Exchange] = {}
+        self.frameless = False
+        """Whether the agent's answers come without a JSON-RPC frame."""
+        self.noted: list[str] = []
+        """Spellings that are not the seeds'."""
+        self._numbers = itertools.count(1001)
+
+    @property
+    def sent(self) -> list[str]:
+        return self.probe.sent
+
+    @sent.setter
+    def sent(self, lines: list[str]) -> None:
+        self.probe.sent = lines
+
+    @property
+    def league_id(self) -> str:
+        return self.manager.league_id if self.manager else LEAGUE_ID
+
+    @property
+    def token(self) -> str | None:
+        """The token that the agent has from us."""
+        return self.manager.tokens.get(self.agent_id) if self.manager and self.registration else None
+
+    @property
+    def own_name(self) -> str | None:
+        """The id under which the agent registered, before it was given one."""
+        sender = Sender.parse(str(self.registration.message.get("sender"))) if self.registration else None
+        return sender.agent_id if sender else None
+
+    @property
+    def is_bare(self) -> bool:
+        return self.style.frame is Frame.BARE
+
+    async def open(self) -> None:
+        """Starts whatever the checker plays itself beside the manager."""
+
+    async def close(self) -> None:
+        """Stops it."""
+
+    async def knock(self) -> Exchange:
+        """A call that any agent of the role understands in one style or the other."""
+        call = self.good_call()
+        return await self.learn(call.method, call.message, call.wanted, call.bearer)
+
+    def good_call(self) -> Call:
+        raise NotImplementedError
+
+    def is_good(self, exchange: Exchange) -> bool:
+        """Whether a good call got the answer it deserves."""
+        raise NotImplementedError
+
+    async def is_there(self) -> bool:
+        return await self.probe.connects() is None
+
+    def limit(self, method: str) -> float:
+        return self.options.limit(method)
+
+    def envelope(self, sender: str, conversation_id: str) -> dict[str, Any]:
+        return {"sender": sender, "timestamp": stamp(), "conversation_id": conversation_id}
+
+    def manager_bearer(self) -> str:
+        """What vouches for the manager's calls at an agent that has registered with the checker, now or before."""
+        return self.passes.for_call(self.league_id, self.agent_id)
+
+    async def meet(self) -> None:
+        """Waits for the agent to register, as long as it has time to."""
+        if self.manager and self.registration is None:
+            left = max(0.0, self.deadline - asyncio.get_running_loop().time())
+            self.registration = await self.manager.registration(self.probe.url, left)
+            if self.registration:
+                self.agent_id = self.manager.id_of(self.registration)
+        if self.registration is None:
+            await self._take_name()
+
+    async def _take_name(self) -> None:
+        """An agent that registered elsewhere, or in an earlier check, may say who it is."""
+        try:
+            health = (await self.probe.get(self.probe.at("/health"), self.limit(""))).parsed
+        except NoReply:
+            return
+        said = health.get("id") if isinstance(health, dict) else None
+        self.agent_id = said if isinstance(said, str) and is_safe_name(said) else self.agent_id
+
+    async def ask(
+        self,
+        method: str,
+        message: Mapping[str, Any],
+        *,
+        wanted: str | None = None,
+        style: Style | None = None,
+        bearer: str | None = None,
+        request_id: Any = None,
+    ) -> Exchange:
+        """One call in the style that was learned for this method."""
+        style = style or self.styles.get(method) or (self.style if self.style.knows(method) else SEEDS)
+        number = next(self._numbers) if request_id is None else request_id
+        body = style.request(method, message, number)
+        return await self.post(body, method, message, wanted=wanted, style=style, bearer=bearer, request_id=number)
+
+    async def post(
+        self,
+        body: bytes,
+        method: str = "",
+        message: Mapping[str, Any] | None = None,
+        *,
+        wanted: str | None = None,
+        style: Style = SEEDS,
+        bearer: str | None = None,
+        request_id: Any = None,
+        shown: str | None = None,
+        limit: float | None = None,
+    ) -> Exchange:
+        """These bytes, whatever they are."""
+        url = self.probe.at(style.path) if style.path else None
+        reply = await self.probe.post(body, limit or self.limit(method), url=url, bearer=bearer, shown=shown)
+        parsed = reply.parsed
+        answer, place, noted = _found(parsed, wanted)
+        line = self.probe.sent[-1]
+        return Exchange(method, message or {}, style, request_id, line, reply, parsed, answer, place, noted)
+
+    async def learn(
+        self, method: str, message: Mapping[str, Any], wanted: str | None, bearer: str | None = None
+    ) -> Exchange:
+        """Asks in one style after the other until the agent understands; the first exchange where it never does."""
+        first: Exchange | None = None
+        for style in styles_for(method, PROTOCOL_V2, self.style.name):
+            exchange = await self.ask(method, message, wanted=wanted, style=style, bearer=bearer)
+            first = first or exchange
+            if understood(exchange, wanted):
+                self.styles[method] = style
+                if wanted is not None and len(self.styles) == 1:
+                    self.style = style
+                self.note(exchange)
+                return exchange
+            if exchange.league_error is not None or (wanted is None and self.styles and exchange.broke_down):
+                return exchange
+        if first is None:
+            raise Skip(f"no style has a name for {method}")
+        return first
+
+    def keep(self, name: str, exchange: Exchange) -> Exchange:
+        self.kept[name] = exchange
+        return exchange
+
+    def need(self, name: str, what: str) -> Exchange:
+        """An exchange of an earlier step; a step that needs one that never was is skipped."""
+        exchange = self.kept.get(name)
+        if exchange is None or exchange.answer is None:
+            raise Skip(f"no {what} came that could be looked at")
+        self.sent.append(exchange.sent)
+        return exchange
+
+    @property
+    def dialect(self) -> str:
+        """How the agent speaks, in a few words."""
+        if self.style is SEEDS and not self.noted:
+            return "league.v2, in the form of the seeds" if self.kept else "league.v2, as far as can be told"
+        spoken = "the form of the seeds" if self.style is SEEDS else self.style.says
+        return ", ".join(["league.v2", spoken.replace("`", ""), *dict.fromkeys(self.noted)])
+
+    def note(self, exchange: Exchange) -> None:
+        """Remembers how the agent speaks."""
+        method, style = exchange.method, exchange.style
+        if style.request(method, {}, 1) != self.style.request(method, {}, 1):
+            self.noted.append(f"{method} as {style.shown(method)}")
+        if exchange.answer is not None and exchange.place not in style.answers:
+            self.noted.append(f"answers in {exchange.place}")
+            self.frameless = self.frameless or exchange.place in FRAMELESS
+        self.noted += exchange.noted
+
+
+def understood(exchange: Exchange, wanted: str | None) -> bool:
+    """Whether the agent knew what was asked, be it that it refuses."""
+    if wanted is not None:
+        return exchange.answer is not None
+    return exchange.acknowledged
+
+
+def _found(body: Any, wanted: str | None) -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:
+    if wanted is None:
+        return None, "result", ()
+    for place, message in candidates(body):
+        if message.get("message_type") == wanted or (wanted in FIELDS and _says(wanted, message)):
+            tidy, noted = tidied(wanted, message)
+            return tidy, place, tuple(noted)
+    return None, "result", ()
+
+
+def _says(wanted: str, message: Mapping[str, Any]) -> bool:
+    return message.get("message_type") != "LEAGUE_ERROR" and holds(wanted, message)

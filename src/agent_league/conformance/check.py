@@ -1,0 +1,146 @@
+"""A whole check: the checker's own manager, the role of the agent, its steps, and the report."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from agent_league.conformance.bench import Bench, Options
+from agent_league.conformance.frames import ask_well
+from agent_league.conformance.manager import manager_steps
+from agent_league.conformance.manager_bench import ManagerBench
+from agent_league.conformance.player import player_steps
+from agent_league.conformance.player_bench import PlayerBench
+from agent_league.conformance.player_v1 import V1PlayerBench, player_v1_steps
+from agent_league.conformance.probe import Probe
+from agent_league.conformance.referee import referee_steps
+from agent_league.conformance.referee_bench import RefereeBench
+from agent_league.conformance.stand_ins import StandInManager, open_manager, stamp
+from agent_league.conformance.steps import NoReply, Outcome, Report, Step, strictly, work_through
+from agent_league.errors import UserError
+from agent_league.model.agents import Role
+from agent_league.protocol.version import PROTOCOL_V1
+
+DETECT_SECONDS = 3.0
+USED_UP = "The manager's league was used up by the check: its players and referees were the checker's own."
+ROLES = {"player": Role.PLAYER, "referee": Role.REFEREE, "manager": Role.LEAGUE_MANAGER}
+TELLING = {
+    Role.PLAYER: "handle_game_invitation",
+    Role.REFEREE: "start_match",
+    Role.LEAGUE_MANAGER: "register_player",
+}
+"""The method that only agents of a role know."""
+Kind = tuple[type[Bench], Callable[[], list[Step[Any]]]]
+V1: Kind = (V1PlayerBench, player_v1_steps)
+KINDS: Mapping[Role, Kind] = {
+    Role.PLAYER: (PlayerBench, player_steps),
+    Role.REFEREE: (RefereeBench, referee_steps),
+    Role.LEAGUE_MANAGER: (ManagerBench, manager_steps),
+}
+
+
+def check_address(url: str) -> str:
+    """The address, or a UserError where it is none; a missing `http://` or `/mcp` is understood."""
+    typed, url = url, url if "://" in url else f"http://{url}"
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not url.split()[1:]
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UserError(f"{typed!r} is no address to check; expected one such as http://localhost:8101/mcp")
+    return url if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/mcp"
+
+
+async def check_agent(
+    url: str,
+    *,
+    role: Role | None = None,
+    options: Options | None = None,
+    manager_port: int | None = None,
+    strict: bool = False,
+    tell: Callable[[Outcome], Any] = lambda _: None,
+) -> Report:
+    """Judges the agent at an address."""
+    url, options = check_address(url), options or Options()
+    began, started = time.monotonic(), stamp()
+    manager = None if role is Role.LEAGUE_MANAGER else await open_manager(manager_port)
+    probe = Probe(url)
+    try:
+        await _appears(probe, options.wait)
+        deadline = asyncio.get_running_loop().time() + options.wait
+        role = role or await detect_role(probe, manager)
+        if role is Role.PLAYER and await speaks_v1(probe, manager, options):
+            kind, steps = V1
+        else:
+            kind, steps = KINDS[role]
+        bench = kind(probe, options, manager)
+        bench.deadline = deadline
+        try:
+            await bench.open()
+            outcomes = await work_through(steps(), bench, options.bound, tell)
+        finally:
+            await bench.close()
+    finally:
+        await probe.close()
+        if manager:
+            await manager.stop()
+    report = Report(
+        url=url,
+        role=str(role),
+        dialect=bench.dialect,
+        strict=False,
+        started=started,
+        seconds=time.monotonic() - began,
+        outcomes=tuple(outcomes),
+        remarks=(USED_UP,) if role is Role.LEAGUE_MANAGER else (),
+    )
+    return strictly(report) if strict else report
+
+
+async def _appears(probe: Probe, seconds: float) -> None:
+    """Gives an agent that is just starting so many seconds to be there."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while await probe.connects() is not None:  # noqa: ASYNC110 - another process tells nobody when it listens
+                await asyncio.sleep(0.1)
+
+
+async def detect_role(probe: Probe, manager: StandInManager | None) -> Role:
+    """What the agent is: by its word, by how it registered, by the methods that it knows; in doubt a player."""
+    try:
+        health = (await probe.get(probe.at("/health"), DETECT_SECONDS)).parsed
+        said = str(health.get("role")) if isinstance(health, dict) else ""
+        if said in [*ROLES, *ROLES.values()]:
+            return ROLES.get(said) or Role(said)
+        if manager and manager.registrations:
+            return Role(manager.registrations[-1].method.removeprefix("register_"))
+        known = [role for role, method in TELLING.items() if await _knows(probe, method)]
+    except NoReply:
+        return Role.PLAYER
+    return known[0] if len(known) == 1 else Role.PLAYER
+
+
+async def speaks_v1(probe: Probe, manager: StandInManager | None, options: Options) -> bool:
+    """Whether a player speaks the older protocol: by its registration, or by what it answers."""
+    if await probe.connects() is not None:
+        return False
+    registration = await manager.registration(probe.url, options.wait) if manager else None
+    if registration is not None:
+        return registration.message.get("protocol") == PROTOCOL_V1
+    old, new = V1PlayerBench(probe, options, None), PlayerBench(probe, options, None)
+    try:
+        answered = (await ask_well(old)).answer is not None
+        return answered and (await ask_well(new)).answer is None
+    except NoReply:
+        return False
+
+
+async def _knows(probe: Probe, method: str) -> bool:
+    body = f'{{"jsonrpc": "2.0", "method": "{method}", "params": {{}}, "id": 1}}'.encode()
+    reply = await probe.post(body, DETECT_SECONDS)
+    answer = reply.parsed
+    error = answer.get("error") if isinstance(answer, dict) else None
+    return reply.status == 200 and not (isinstance(error, dict) and error.get("code") == -32601)

@@ -1,0 +1,173 @@
+"""A player on the bench, and what its referee and its manager say to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent_league.clock import SystemClock, later
+from agent_league.conformance.bench import Bench, Call, Exchange, Options
+from agent_league.conformance.listener import Heard, Listener
+from agent_league.conformance.probe import Probe
+from agent_league.conformance.stand_ins import StandInManager
+from agent_league.model.agents import Role
+from agent_league.protocol import v2
+from agent_league.protocol.envelope import Message
+from agent_league.protocol.spellings import holds, tidied
+
+REFEREE = "referee:REF01"
+PUSHED = "a call of its own to the referee"
+CHOICES = ("even", "odd")
+JOIN, CHOOSE, MOVE = "handle_game_invitation", "choose_parity", "make_move"
+REPLY_TYPES = {JOIN: "GAME_JOIN_ACK", CHOOSE: "CHOOSE_PARITY_RESPONSE", MOVE: "GAME_MOVE_RESPONSE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A match that is only played to see what the player does."""
+
+    match_id: str
+    conversation_id: str
+
+
+class PlayerBench(Bench):
+    """A player under check, and what its referee and its manager say to it."""
+
+    role = Role.PLAYER
+
+    def __init__(self, probe: Probe, options: Options, manager: StandInManager | None) -> None:
+        super().__init__(probe, options, manager)
+        self._matches = 0
+        self._referee = Listener()
+        self._pushes: bool | None = None
+        """Whether the player sends its answers by itself; None: not known yet."""
+
+    async def open(self) -> None:
+        await self._referee.start()
+
+    async def close(self) -> None:
+        await self._referee.stop()
+
+    @property
+    def referee_endpoint(self) -> str:
+        return self._referee.endpoint
+
+    async def post(
+        self, body: bytes, method: str = "", message: Mapping[str, Any] | None = None, **more: Any
+    ) -> Exchange:
+        """An answer may also come by itself, where the call was answered with a status only."""
+        exchange = await super().post(body, method, message, **more)
+        wanted = more.get("wanted")
+        if exchange.answer is not None and self._pushes is None:
+            self._pushes = False
+        if wanted is None or exchange.answer is not None or not exchange.acknowledged or self._pushes is False:
+            return exchange
+        pushed = await self._pushed(wanted, exchange.message.get("match_id"), self.limit(method))
+        self._pushes = self._pushes or pushed is not None
+        return exchange if pushed is None else replace(exchange, answer=pushed, place=PUSHED)
+
+    async def _pushed(self, wanted: str, match_id: Any, limit: float) -> Mapping[str, Any] | None:
+        def is_it(heard: Heard) -> bool:
+            return heard.message.get("match_id") == match_id and holds(wanted, heard.message)
+
+        heard = await self._referee.hears_any(is_it, limit)
+        return tidied(wanted, heard.message)[0] if heard else None
+
+    @property
+    def opponent(self) -> str:
+        return "P02" if self.agent_id != "P02" else "P01"
+
+    def new_match(self, conversation_id: str | None = None) -> Match:
+        self._matches += 1
+        match_id = f"R9M{self._matches}"
+        return Match(match_id, conversation_id or f"conv-{match_id.lower()}-001")
+
+    def good_call(self) -> Call:
+        """An invitation; a question where the player knows no invitations."""
+        match = self.new_match()
+        answered = {name for name, exchange in self.kept.items() if exchange.answer is not None}
+        method = CHOOSE if CHOOSE in answered and JOIN not in answered else JOIN
+        message = self.parity_call(match) if method == CHOOSE else self.invitation(match)
+        return Call(method, message, REPLY_TYPES[method], self.pass_for(match))
+
+    def is_good(self, exchange: Exchange) -> bool:
+        if any(kept.answer is not None for kept in self.kept.values()):
+            return exchange.answer is not None
+        return exchange.reply.status < 500
+
+    def pass_for(self, match: Match) -> str:
+        """What vouches for the referee at this player."""
+        return self.passes.for_match(self.league_id, match.match_id, (self.agent_id, self.opponent))
+
+    def invitation(self, match: Match, **more: Any) -> dict[str, Any]:
+        return self._of_match(
+            v2.GameInvitation,
+            match,
+            game_type="even_odd",
+            role_in_match="PLAYER_A",
+            opponent_id=self.opponent,
+            **more,
+        )
+
+    def parity_call(self, match: Match, **more: Any) -> dict[str, Any]:
+        fields: dict[str, Any] = {"player_id": self.agent_id, "game_type": "even_odd", "context": self._context()}
+        return self._of_match(v2.ChooseParityCall, match, deadline=self._deadline(CHOOSE), **{**fields, **more})
+
+    def move_call(self, match: Match) -> dict[str, Any]:
+        return self._of_match(
+            v2.GameMoveCall,
+            match,
+            player_id=self.agent_id,
+            game_type="even_odd",
+            context=self._context(),
+            move_request={
+                "move_type": "choose_parity",
+                "valid_options": list(CHOICES),
+                "context": {},
+                "step": 0,
+                "your_role": "PLAYER_A",
+            },
+            deadline=self._deadline(MOVE),
+        )
+
+    def game_over(self, match: Match, **result: Any) -> dict[str, Any]:
+        return self._of_match(v2.GameOver, match, game_type="even_odd", game_result=result)
+
+    def game_error(self, match: Match) -> dict[str, Any]:
+        retry = {"retry_count": 1, "max_retries": 3}
+        return self._of_match(
+            v2.GameError,
+            match,
+            error_code="E001",
+            error_name="TIMEOUT_ERROR",
+            error_description="TIMEOUT_ERROR",
+            message="no answer within 30 s",
+            affected_player=self.agent_id,
+            player_id=self.agent_id,
+            action_required="CHOOSE_PARITY_RESPONSE",
+            game_state="COLLECTING_CHOICES",
+            retryable=True,
+            retry_info={**retry, "next_retry_at": later(SystemClock().now(), 2)},
+            consequence="Technical loss if no valid answer comes after retries",
+            **retry,
+        )
+
+    async def asked(self, method: str, message: Mapping[str, Any], match: Match) -> Exchange:
+        """A question in the style that the player understands."""
+        return await self.ask(method, message, wanted=REPLY_TYPES[method], bearer=self.pass_for(match))
+
+    def _of_match(self, model: type[Message], match: Match, **fields: Any) -> dict[str, Any]:
+        return model.write(
+            **self.envelope(REFEREE, match.conversation_id),
+            auth_token=self.pass_for(match),
+            league_id=self.league_id,
+            round_id=9,
+            match_id=match.match_id,
+            **fields,
+        ).to_wire()
+
+    def _context(self) -> dict[str, Any]:
+        standings = {"wins": 0, "losses": 0, "draws": 0}
+        return {"opponent_id": self.opponent, "round_id": 9, "your_standings": standings}
+
+    def _deadline(self, method: str) -> str:
+        return later(SystemClock().now(), self.limit(method))

@@ -1,0 +1,340 @@
+"""The steps for a player of `league.v1`: bare messages as seed 001 has them, no methods and no tokens."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from agent_league.clock import SystemClock
+from agent_league.conformance.bench import Bench, Call, Exchange, Options
+from agent_league.conformance.fields import judge_kind, judge_timestamp, judge_value, look_up, on
+from agent_league.conformance.frames import server_steps
+from agent_league.conformance.hostile import hostile_steps, survival_step
+from agent_league.conformance.player import judge_latency
+from agent_league.conformance.probe import Probe, show
+from agent_league.conformance.stand_ins import StandInManager
+from agent_league.conformance.steps import Finding, Skip, Step, failed, passed, warned
+from agent_league.protocol import v1
+from agent_league.protocol.spellings import STYLE_BY_NAME
+from agent_league.protocol.v1.envelope import UUID, format_millis
+from agent_league.protocol.v1.ids import league_uuid, player_id_v1
+from agent_league.protocol.version import PROTOCOL_V1
+
+JOIN, PLAY = "GAME_INVITATION_RESPONSE", "PLAY_RESPONSE"
+LIMITS = {JOIN: "handle_game_invitation", PLAY: "choose_parity"}
+"""The method of `league.v2` whose limit an answer has."""
+COPIED = ("league_id", "round_id", "match_id", "conversation_id")
+CHOICES = ("even", "odd")
+
+AnyStep = Step[Any]
+
+
+class V1PlayerBench(Bench):
+    """A player of `league.v1` under check."""
+
+    def __init__(self, probe: Probe, options: Options, manager: StandInManager | None) -> None:
+        super().__init__(probe, options, manager)
+        self.style = STYLE_BY_NAME["bare"]
+        self._matches = 0
+
+    @property
+    def player_id(self) -> str:
+        return player_id_v1(self.agent_id)
+
+    @property
+    def opponent(self) -> str:
+        return "player_002" if self.player_id != "player_002" else "player_001"
+
+    @property
+    def dialect(self) -> str:
+        return ", ".join([PROTOCOL_V1, *dict.fromkeys(self.noted)])
+
+    def new_match(self) -> dict[str, Any]:
+        self._matches += 1
+        return {"match_id": f"R9M{self._matches}", "conversation_id": str(uuid.uuid4())}
+
+    def message(self, model: type[v1.V1Message], sender: str, **fields: Any) -> dict[str, Any]:
+        match = self.new_match() if "conversation_id" not in fields else {}
+        return model.write(
+            league_id=league_uuid(self.league_id),
+            round_id=9,
+            sender=sender,
+            timestamp=format_millis(SystemClock().now()),
+            **{**match, **fields},
+        ).to_wire()
+
+    def notice(self, model: type[v1.V1Message], **fields: Any) -> dict[str, Any]:
+        """A word of the manager's, which belongs to no match."""
+        return self.message(model, "league_manager", conversation_id=str(uuid.uuid4()), **fields)
+
+    def invitation(self, **match: Any) -> dict[str, Any]:
+        info = {"game_type": "even_odd", "opponent_id": self.opponent, "your_role": "challenger", "timeout_seconds": 30}
+        return self.message(v1.GameInvitation, "referee", game_info=info, **match)
+
+    def play_request(self, **match: Any) -> dict[str, Any]:
+        state = {"turn_number": 1, "timeout_seconds": 30, "game_specific_state": {"previous_plays": []}}
+        return self.message(v1.PlayRequest, "referee", game_state=state, **match)
+
+    def good_call(self) -> Call:
+        return Call(LIMITS[JOIN], self.invitation(), JOIN)
+
+    def is_good(self, exchange: Exchange) -> bool:
+        return exchange.answer is not None
+
+    async def say(self, message: Mapping[str, Any], wanted: str | None = None) -> Exchange:
+        return await self.ask(LIMITS.get(wanted or "", "notify_match_result"), message, wanted=wanted)
+
+
+def player_v1_steps() -> list[AnyStep]:
+    """All steps, in their order."""
+    return [
+        *server_steps(),
+        *_registration_steps(),
+        _told_step("LEAGUE_START_ANNOUNCEMENT", _announcement),
+        *_question_steps("GAME_INVITATION", JOIN, V1PlayerBench.invitation),
+        _own("status", '"READY"', 'Answer an invitation with "status": "READY".', JOIN, "status", ("READY",)),
+        _told_step("GAME_START", _game_start),
+        *_question_steps("PLAY_REQUEST", PLAY, V1PlayerBench.play_request),
+        _own("play.action", '"choose"', 'Put "action": "choose" into \'play\'.', PLAY, "play.action", ("choose",)),
+        _own(
+            "play.value",
+            '"even" or "odd", in small letters',
+            'Put the choice into \'play.value\': exactly "even" or "odd", in small letters and without blanks.',
+            PLAY,
+            "play.value",
+            CHOICES,
+        ),
+        _told_step("PLAY_VALIDATION (VALID)", lambda bench: _validation(bench, "VALID", None)),
+        _told_step("PLAY_VALIDATION (INVALID)", lambda bench: _validation(bench, "INVALID", "Invalid choice format")),
+        *(_told_step(f"GAME_RESULT ({how})", _result(how)) for how in ("WIN", "DRAW", "FORFEIT")),
+        survival_step("GAME_RESULT"),
+        _told_step("ROUND_COMPLETE", _round_complete),
+        Step(
+            "unknown fields are ignored",
+            f"a {JOIN}",
+            "Ignore fields that you don't know: leagues add their own.",
+            _answers(lambda bench: {**bench.invitation(), "weather": {"sunny": [True, None]}}),
+        ),
+        Step(
+            "two matches at once are kept apart",
+            "each answer with match_id and conversation_id of its own question",
+            "Take match_id and conversation_id from the message that you answer.",
+            _two_at_once,
+        ),
+        *hostile_steps(),
+        _told_step("LEAGUE_COMPLETE", _league_complete),
+    ]
+
+
+def _registration_steps() -> list[AnyStep]:
+    kind = "LEAGUE_REGISTER_REQUEST"
+
+    def request(bench: V1PlayerBench) -> Mapping[str, Any]:
+        if bench.registration is None:
+            raise Skip("no registration was seen")
+        bench.sent.append(f"nothing: the agent sent {show(bench.registration.body)}")
+        return bench.registration.message
+
+    async def registers(bench: V1PlayerBench) -> Finding:
+        if bench.manager is None:
+            raise Skip("port 8000 is taken by somebody else, so the checker plays no manager (--manager-port)")
+        await bench.meet()
+        if bench.registration is None:
+            raise Skip(f"registration not seen within {bench.options.wait:g} s at {bench.manager.endpoint}")
+        return passed(f"accepted as {bench.player_id}")
+
+    def field(path: str, judge: Callable[[Mapping[str, Any]], Finding]) -> AnyStep:
+        hint = f"Put '{path}' into {kind} as seed 001 shows it."
+        return Step(f"{kind}: {path}", "as in seed 001", hint, on(request, lambda _, found: judge(found)))
+
+    return [
+        Step("registers with the manager", f"a {kind}", "Start the agent with the checker as its manager.", registers),
+        field("protocol", lambda found: judge_value(found, "protocol", PROTOCOL_V1)),
+        field("league_id", lambda found: _judge_uuid(found, "league_id")),
+        field("round_id", lambda found: judge_value(found, "round_id", 0)),
+        field("match_id", lambda found: judge_value(found, "match_id", "REGISTRATION")),
+        field("conversation_id", lambda found: _judge_uuid(found, "conversation_id")),
+        field("sender", lambda found: judge_kind(found, "sender", str)),
+        field("timestamp", lambda found: judge_timestamp(found, "timestamp")),
+        field("player_meta.display_name", lambda found: judge_kind(found, "player_meta.display_name", str)),
+        field("player_meta.version", lambda found: judge_kind(found, "player_meta.version", str)),
+        field("player_meta.game_types", lambda found: judge_kind(found, "player_meta.game_types", list)),
+        field("player_meta.contact_endpoint", lambda found: judge_kind(found, "player_meta.contact_endpoint", str)),
+    ]
+
+
+def _judge_uuid(message: Mapping[str, Any], name: str) -> Finding:
+    found = judge_kind(message, name, str)
+    if found.verdict == "pass" and not UUID.fullmatch(message[name]):
+        return failed(f"'{name}' is {show({'': message[name]}, 120)[5:-1]}, which is no UUID")
+    return found
+
+
+def _question_steps(asked: str, kind: str, write: Callable[[V1PlayerBench], Mapping[str, Any]]) -> list[AnyStep]:
+    """A question is answered; the answer's envelope, and how long it took."""
+
+    async def asks(bench: V1PlayerBench) -> Finding:
+        exchange = bench.keep(kind, await bench.say(write(bench), kind))
+        if exchange.answer is None:
+            other = kind.replace("PLAY", "MOVE")
+            moved = bench.keep(kind, await bench.say(write(bench), other)) if other != kind else exchange
+            if moved.answer is None:
+                bench.keep(kind, exchange)
+                return failed(exchange.came)
+            return warned(
+                f"a {other}", f"Call the answer {kind}: the messages of seed 001 do, only its prose says MOVE."
+            )
+        if exchange.place != "the bare body":
+            bench.noted.append(f"answers in {exchange.place}")
+            return warned(f"a {kind}, but in {exchange.place}", "Answer with the bare message as the body.")
+        return passed(f"a {kind}")
+
+    def answer(bench: V1PlayerBench) -> Mapping[str, Any]:
+        return bench.need(kind, kind).answer or {}
+
+    async def takes(bench: V1PlayerBench) -> Finding:
+        return judge_latency(bench.need(kind, kind).reply.seconds, bench.limit(LIMITS[kind]))
+
+    def field(name: str, judge: Callable[[Any, Mapping[str, Any]], Finding], hint: str) -> AnyStep:
+        return Step(f"{kind}: {name}", "as seed 001 has it", hint, on(answer, judge))
+
+    def copied(name: str) -> AnyStep:
+        return field(
+            name,
+            lambda bench, found: judge_value(found, name, bench.kept[kind].message[name]),
+            f"Copy '{name}' from {asked} into {kind}.",
+        )
+
+    return [
+        Step(
+            f"{asked} is answered",
+            f"a {kind} as the body",
+            f"Answer a posted {asked} with a bare {kind}.",
+            asks,
+        ),
+        field("protocol", lambda _, found: judge_value(found, "protocol", PROTOCOL_V1), 'Put "protocol": "league.v1".'),
+        *(copied(name) for name in COPIED),
+        field(
+            "sender",
+            lambda bench, found: (
+                judge_value(found, "sender", bench.player_id)
+                if bench.registration
+                else judge_kind(found, "sender", str)
+            ),
+            "Put your own id into 'sender', such as player_001.",
+        ),
+        field(
+            "timestamp",
+            lambda _, found: judge_timestamp(found, "timestamp"),
+            "Write 'timestamp' in UTC: 2025-12-13T22:05:01.000Z.",
+        ),
+        Step(f"{kind}: in time", "less than half of the limit", f"Answer {asked} faster.", takes),
+    ]
+
+
+def _own(name: str, expected: str, hint: str, kind: str, path: str, values: tuple[str, ...]) -> AnyStep:
+    """A field of the answer's own, with one of a few values."""
+
+    def judge(_: Any, answer: Mapping[str, Any]) -> Finding:
+        value = look_up(answer, path)
+        if value in values:
+            return passed(str(value))
+        found = judge_kind(answer, path, str)
+        return failed(f"'{path}' is {show({'': value}, 80)[5:-1]}") if found.verdict == "pass" else found
+
+    def find(bench: V1PlayerBench) -> Mapping[str, Any]:
+        return bench.need(kind, kind).answer or {}
+
+    return Step(f"{kind}: {name}", expected, hint, on(find, judge))
+
+
+def _told_step(kind: str, write: Callable[[Any], Mapping[str, Any]]) -> AnyStep:
+    async def judge(bench: V1PlayerBench) -> Finding:
+        exchange = await bench.say(write(bench))
+        if exchange.acknowledged:
+            return passed(show(exchange.reply.body, 80) if exchange.reply.body else "no body")
+        if exchange.broke_down:
+            return failed(exchange.came, f"The handler of {kind} breaks down: look for a field that may be null.")
+        return warned(exchange.came)
+
+    return Step(f"{kind} is taken", "HTTP 200, whatever the body", f"Take {kind} and answer with HTTP 200.", judge)
+
+
+def _answers(write: Callable[[V1PlayerBench], Mapping[str, Any]]) -> Callable[[Any], Awaitable[Finding]]:
+    async def judge(bench: V1PlayerBench) -> Finding:
+        bench.need(JOIN, JOIN)
+        bench.sent = []
+        exchange = await bench.say(write(bench), JOIN)
+        return passed(f"a {JOIN}") if exchange.answer is not None else failed(exchange.came)
+
+    return judge
+
+
+async def _two_at_once(bench: V1PlayerBench) -> Finding:
+    bench.need(JOIN, JOIN)
+    bench.sent = []
+    messages = [bench.invitation(), bench.invitation()]
+    for exchange in await asyncio.gather(*(bench.say(message, JOIN) for message in messages)):
+        for name in ("match_id", "conversation_id"):
+            if (exchange.answer or {}).get(name) != exchange.message[name]:
+                return failed(f"asked in {exchange.message['match_id']}: {exchange.came}")
+    return passed("each answer belongs to its question")
+
+
+def _announcement(bench: V1PlayerBench) -> Mapping[str, Any]:
+    match = {"match_id": "R9M1", "player1": bench.player_id, "player2": bench.opponent}
+    info = {
+        "total_rounds": 9,
+        "total_players": 2,
+        "game_type": "even_odd",
+        "schedule": [{"round_id": 9, "matches": [match]}],
+    }
+    return bench.notice(v1.LeagueStartAnnouncement, league_info=info)
+
+
+def _game_start(bench: V1PlayerBench) -> Mapping[str, Any]:
+    rules = {"single_round": True, "timeout_per_move": 30}
+    state = {"game_type": "even_odd", "current_player": bench.player_id, "rules": rules}
+    return bench.message(v1.GameStart, "referee", game_state=state)
+
+
+def _validation(bench: V1PlayerBench, status: str, error: str | None) -> Mapping[str, Any]:
+    play = {"action": "choose", "value": "even"}
+    validation = {"player_id": bench.player_id, "play": play, "status": status, "error": error}
+    return bench.message(v1.PlayValidation, "referee", validation=validation)
+
+
+def _result(outcome: str) -> Callable[[V1PlayerBench], Mapping[str, Any]]:
+    def write(bench: V1PlayerBench) -> Mapping[str, Any]:
+        drawn: dict[str, Any] = {"random_number": 42, "number_parity": "even"}
+        if outcome == "FORFEIT":
+            drawn = dict.fromkeys(drawn)
+        summary = {
+            f"{bench.player_id}_choice": None if outcome == "FORFEIT" else "even",
+            f"{bench.opponent}_choice": "even" if outcome == "DRAW" else "odd",
+            **drawn,
+            "winner_reason": "as it came",
+        }
+        names = (bench.player_id, bench.opponent) if outcome == "WIN" else (bench.opponent, bench.player_id)
+        winner, loser = (None, None) if outcome == "DRAW" else names
+        result = {"winner": winner, "loser": loser, "outcome": outcome, "game_summary": summary}
+        return bench.message(v1.GameResult, "referee", result=result)
+
+    return write
+
+
+def _rankings(bench: V1PlayerBench) -> list[dict[str, Any]]:
+    return [
+        {"player_id": bench.player_id, "wins": 1, "losses": 0, "rank": 1},
+        {"player_id": bench.opponent, "wins": 0, "losses": 1, "rank": 2},
+    ]
+
+
+def _round_complete(bench: V1PlayerBench) -> Mapping[str, Any]:
+    return bench.notice(v1.RoundComplete, round_summary={"matches_played": 1, "standings": _rankings(bench)})
+
+
+def _league_complete(bench: V1PlayerBench) -> Mapping[str, Any]:
+    champion = {"player_id": bench.player_id, "display_name": "Champion", "wins": 1, "losses": 0, "win_rate": 1.0}
+    final = {"total_rounds": 9, "total_matches": 9, "champion": champion, "rankings": _rankings(bench)}
+    return bench.notice(v1.LeagueComplete, final_standings=final)

@@ -1,0 +1,115 @@
+"""What was found in a record: the figure, and each message that isn't what its type says.
+
+How it is found is `record`'s business.
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_league.model.names import printable
+
+SHOWN_MESSAGES = 20
+"""Invalid messages that the terminal is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidMessage:
+    """A message that isn't what its type says: where it stands, and the first thing that is wrong with it."""
+
+    file: str
+    line: int
+    """The line of a transcript, or which item of a list it is."""
+    direction: str | None
+    message_type: str | None
+    field: str
+    expected: str
+    came: str
+
+    def __str__(self) -> str:
+        what = " ".join(filter(None, (self.direction, self.message_type or "message")))
+        return f"{self.file} line {self.line}, {what}: {self.field}: expected {self.expected}, came {self.came}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(slots=True)
+class RecordReport:
+    """What was found in a record."""
+
+    path: str
+    files: int = 0
+    """Files with messages in them."""
+    counts: Counter[str | None] = field(default_factory=Counter)
+    """Messages by direction; None where the record doesn't say which way they went."""
+    invalid: list[InvalidMessage] = field(default_factory=list)
+    cut: int = 0
+    """Answers of which only the beginning was kept: they can't be judged and aren't counted."""
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """File -> why."""
+    without_messages: list[str] = field(default_factory=list)
+
+    @property
+    def messages(self) -> int:
+        return self.counts.total()
+
+    @property
+    def valid(self) -> int:
+        return self.messages - len(self.invalid)
+
+    @property
+    def percent(self) -> float:
+        """Rounded down: only what is whole is 100."""
+        return math.floor(self.valid * 1000 / self.messages) / 10 if self.messages else 0.0
+
+    @property
+    def exit_code(self) -> int:
+        """0: all valid. 1: some message isn't. 2: there is nothing to judge, or a file that can't be read."""
+        if self.invalid:
+            return 1
+        return 2 if self.unreadable or not self.messages else 0
+
+    @property
+    def invalid_counts(self) -> Counter[str | None]:
+        return Counter(message.direction for message in self.invalid)
+
+    def lines(self) -> list[str]:
+        """The report for a terminal."""
+        lines = [self._headline()] if self.messages else [f"No messages to judge in {self.path}."]
+        lines += [f"  {message}" for message in self.invalid[:SHOWN_MESSAGES]]
+        if (more := len(self.invalid) - SHOWN_MESSAGES) > 0:
+            lines.append(f"  and {more} more")
+        if self.cut:
+            lines.append(f"Not counted: {self.cut} that were too long to be kept whole.")
+        lines += [f"{file}: {why}" for file, why in self.unreadable.items()]
+        if self.without_messages:
+            lines.append(f"No messages in: {', '.join(self.without_messages)}")
+        return [printable(line) for line in lines]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "ok": self.exit_code == 0,
+            "percent_valid": self.percent,
+            "messages": self.messages,
+            "valid": self.valid,
+            "directions": _by_way(self.counts),
+            "invalid_directions": _by_way(self.invalid_counts),
+            "invalid": [message.to_json() for message in self.invalid],
+            "cut": self.cut,
+            "files": self.files,
+            "unreadable": self.unreadable,
+            "without_messages": self.without_messages,
+        }
+
+    def _headline(self) -> str:
+        figure = f"{self.percent:g}% of messages valid ({self.valid} of {self.messages})"
+        counts, what = (self.invalid_counts, "; invalid") if self.invalid else (self.counts, "")
+        ways = [f"{count} {way}" for way, count in _by_way(counts).items() if count or not counts[None]]
+        return f"{figure}{what}: {', '.join(ways)}"
+
+
+def _by_way(counts: Counter[str | None]) -> dict[str, int]:
+    unknown = {"without a direction": counts[None]} if counts[None] else {}
+    return {"sent": counts["sent"], "received": counts["received"], **unknown}

@@ -1,0 +1,132 @@
+"""Steps on how an agent registers: the checker plays the manager, and looks at the request field by field."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_league.conformance.bench import Bench
+from agent_league.conformance.fields import envelope_steps, judge_kind, on
+from agent_league.conformance.listener import Heard
+from agent_league.conformance.probe import show
+from agent_league.conformance.steps import Finding, Skip, Step, Verdict, failed, passed, warned
+from agent_league.protocol.spellings import tidied
+
+TYPES = {"player": "LEAGUE_REGISTER_REQUEST", "referee": "REFEREE_REGISTER_REQUEST"}
+
+
+def registration_steps(role: str) -> list[Step[Any]]:
+    """The request of a player or a referee."""
+    meta, kind = f"{role}_meta", TYPES[role]
+
+    def request(bench: Bench) -> Mapping[str, Any]:
+        return tidied(kind, _seen(bench).message)[0]
+
+    def field(name: str, expected: str, hint: str, type_: type) -> Step[Any]:
+        return Step(
+            f"{kind}: {meta}.{name}",
+            expected,
+            hint,
+            on(request, lambda _, found: judge_kind(found, f"{meta}.{name}", type_)),
+        )
+
+    more = [
+        field(
+            "max_concurrent_matches",
+            "a number of at least 1",
+            f"Say in '{meta}.max_concurrent_matches' how many matches you can run at once, as a number.",
+            int,
+        )
+    ]
+    return [
+        Step(
+            "registers with the manager",
+            f"a {kind} at the checker's own manager",
+            "Start the agent with the checker as its manager (`league check` listens at port 8000, or --manager-port), "
+            "and give it time with --wait.",
+            _registers,
+        ),
+        Step(
+            f"{kind}: the call",
+            f"the method register_{role} with the message in params, posted to /mcp",
+            f'Post to /mcp: method "register_{role}", with the message itself as `params`.',
+            _call(role, kind),
+        ),
+        *envelope_steps(kind, request, role, lambda _: None, Verdict.WARNING),
+        Step(
+            f"{kind}: conversation_id",
+            "a string",
+            'Put a "conversation_id" of your own choice into the request, such as "conv-player-alpha-reg-001".',
+            on(request, lambda _, found: judge_kind(found, "conversation_id", str, Verdict.WARNING)),
+        ),
+        field("display_name", "a name", f"Put the name to be shown into '{meta}.display_name'.", str),
+        field("version", "a string", f"Put the version of your agent into '{meta}.version', such as \"1.0.0\".", str),
+        Step(
+            f"{kind}: {meta}.game_types",
+            'a list with "even_odd" in it',
+            f"Put the games that you play into '{meta}.game_types' as a list: [\"even_odd\"].",
+            on(request, lambda _, found: _games(found, meta)),
+        ),
+        Step(
+            f"{kind}: {meta}.contact_endpoint",
+            "the address at which the agent is being checked",
+            f"Put the address at which you listen into '{meta}.contact_endpoint': http://localhost:8101/mcp.",
+            on(request, lambda bench, found: _endpoint(bench, found, meta)),
+        ),
+        *(more if role == "referee" else []),
+    ]
+
+
+def _seen(bench: Bench) -> Heard:
+    if bench.registration is None:
+        raise Skip("no registration was seen")
+    bench.sent.append(f"nothing: the agent sent {show(bench.registration.body)}")
+    return bench.registration
+
+
+async def _registers(bench: Bench) -> Finding:
+    if bench.manager is None:
+        raise Skip("port 8000 is taken by somebody else, so the checker plays no manager (--manager-port)")
+    await bench.meet()
+    if bench.registration is None:
+        raise Skip(f"registration not seen within {bench.options.wait:g} s at {bench.manager.endpoint}")
+    bench.sent.append("nothing: the agent registers by itself")
+    return passed(f"accepted as {bench.agent_id}")
+
+
+def _call(role: str, kind: str) -> Any:
+    async def judge(bench: Bench) -> Finding:
+        heard = _seen(bench)
+        noted = tidied(kind, heard.message)[1]
+        method = f"register_{role}"
+        if heard.frame != "params":
+            return warned(f"the message is in {heard.frame}")
+        if heard.named != method:
+            return warned(f"the method is {show(heard.named, 80)}")
+        if heard.path != "/mcp":
+            return warned(f"posted to {show(heard.path, 80)}")
+        return (
+            warned(", ".join(noted), f"Use the seeds' own names of the fields: {', '.join(noted)}.")
+            if noted
+            else passed()
+        )
+
+    return judge
+
+
+def _games(request: Mapping[str, Any], meta: str) -> Finding:
+    found = judge_kind(request, f"{meta}.game_types", list)
+    if found.verdict is not Verdict.PASS or "even_odd" in request[meta]["game_types"]:
+        return found
+    return failed(found.came)
+
+
+def _endpoint(bench: Bench, request: Mapping[str, Any], meta: str) -> Finding:
+    found = judge_kind(request, f"{meta}.contact_endpoint", str)
+    if found.verdict is not Verdict.PASS:
+        return found
+    address = request[meta]["contact_endpoint"]
+    same = _plain(address) == _plain(bench.probe.url)
+    return found if same else warned(f"{show(address, 120)}, and the agent is checked at {bench.probe.url}")
+
+
+def _plain(address: str) -> str:
+    return address.rstrip("/").replace("127.0.0.1", "localhost")

@@ -1,0 +1,177 @@
+"""The model of a check: steps in a fixed order, what becomes of each, and the run that works through them.
+
+Knows nothing of the agents: a step judges whatever bench it is given.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Generic, Protocol, TypeVar
+
+TIMEOUTS_IN_A_ROW = 3
+"""So many silent calls one after the other, and the rest is left out."""
+
+
+class Verdict(StrEnum):
+    """What becomes of a step."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, not a secret
+    WARNING = "warning"
+    FAIL = "fail"
+    SKIPPED = "skipped"
+
+
+class Skip(Exception):
+    """A step that can't be judged, and why."""
+
+
+class NoReply(Exception):
+    """A call that brought no HTTP answer; `silent` where the agent took it and said nothing in time."""
+
+    def __init__(self, sentence: str, *, silent: bool = False, hint: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.silent = silent
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a judge says of a step; its hint, where it has one, takes the place of the step's own."""
+
+    verdict: Verdict
+    came: str = ""
+    hint: str = ""
+    ends: bool = False
+    """Whether nothing can be judged after this."""
+
+
+def passed(came: str = "as expected") -> Finding:
+    return Finding(Verdict.PASS, came)
+
+
+def warned(came: str, hint: str = "") -> Finding:
+    return Finding(Verdict.WARNING, came, hint)
+
+
+def failed(came: str, hint: str = "", *, ends: bool = False) -> Finding:
+    return Finding(Verdict.FAIL, came, hint, ends)
+
+
+class Bench(Protocol):
+    """What the run needs to know of the place where an agent is judged."""
+
+    sent: list[str]
+    """What was sent since the step began."""
+
+    async def is_there(self) -> bool:
+        """Whether anybody still listens at the agent's address."""
+        ...
+
+
+B = TypeVar("B", bound=Bench)
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[B]):
+    """One thing to judge. Where a vital one fails, nothing after it can be judged."""
+
+    name: str
+    expected: str
+    hint: str
+    judge: Callable[[B], Awaitable[Finding]]
+    vital: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A step that is done."""
+
+    number: int
+    name: str
+    verdict: Verdict
+    sent: str
+    expected: str
+    came: str
+    hint: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole check."""
+
+    url: str
+    role: str
+    dialect: str
+    strict: bool
+    started: str
+    seconds: float
+    outcomes: tuple[Outcome, ...]
+    remarks: tuple[str, ...] = field(default=())
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(outcome.verdict is verdict for outcome in self.outcomes)
+
+    @property
+    def ok(self) -> bool:
+        return not self.count(Verdict.FAIL)
+
+
+def strictly(report: Report) -> Report:
+    """The same with no tolerance: a warning is a failure."""
+    hard = tuple(
+        replace(outcome, verdict=Verdict.FAIL) if outcome.verdict is Verdict.WARNING else outcome
+        for outcome in report.outcomes
+    )
+    return replace(report, strict=True, outcomes=hard)
+
+
+async def work_through(
+    steps: Sequence[Step[B]], bench: B, bound: float, tell: Callable[[Outcome], Any] = lambda _: None
+) -> list[Outcome]:
+    """Judges all steps, within so many seconds; what can't be judged any more is skipped and says why."""
+    outcomes: list[Outcome] = []
+    deadline = asyncio.get_running_loop().time() + bound
+    silences, gone = 0, ""
+    for number, step in enumerate(steps, 1):
+        bench.sent = []
+        began = time.monotonic()
+        silent = False
+        try:
+            if gone:
+                raise Skip(gone)
+            async with asyncio.timeout_at(deadline):
+                finding = await step.judge(bench)
+        except Skip as skip:
+            finding = Finding(Verdict.SKIPPED, str(skip))
+        except NoReply as error:
+            finding, silent = failed(error.sentence, error.hint), error.silent
+            if not silent and not await bench.is_there():
+                gone = f"nobody listens at the agent's address any more since step {number}"
+        except TimeoutError:
+            gone = f"the whole check may take {bound:g} s, and they are over"
+            finding = Finding(Verdict.SKIPPED, gone)
+        except Exception as error:  # noqa: BLE001 - whatever an agent says, its check comes to its end
+            finding = failed(f"what came broke the checker itself: {error!r:.300}")
+        silences = 0 if finding.verdict is not Verdict.SKIPPED and not silent else silences + silent
+        if silences >= TIMEOUTS_IN_A_ROW and not gone:
+            gone = f"the agent left {silences} calls in a row without an answer"
+        if (finding.ends or step.vital) and finding.verdict is Verdict.FAIL and not gone:
+            gone = f"nothing more can be judged, because step {number} ({step.name}) failed"
+        outcomes.append(
+            Outcome(
+                number=number,
+                name=step.name,
+                verdict=finding.verdict,
+                sent="\n".join(bench.sent),
+                expected=step.expected,
+                came=finding.came,
+                hint="" if finding.verdict is Verdict.PASS else finding.hint or step.hint,
+                seconds=time.monotonic() - began,
+            )
+        )
+        tell(outcomes[-1])
+    return outcomes

@@ -1,0 +1,83 @@
+"""Reports: from what a referee says of a match to the result that the league records."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.model.results import MatchResult, Outcome, Scoring, Termination
+from agent_league.model.schedule import Pairing
+from agent_league.protocol.checks import read_fields, shown
+from agent_league.protocol.spellings import candidates
+from agent_league.protocol.v2.results import ReportedResult
+
+LONGEST_DETAILS = 64 * 1024
+"""Bytes of a game's own details that are kept with a result."""
+MOST_NOTES = 20
+LONGEST_NOTE = 200
+"""Of what a referee says it put up with."""
+
+
+def report_in(reply: Any) -> ReportedResult | None:
+    """The result in the reply of a referee that plays the match before it answers; raises a Refusal."""
+    for _, found in candidates(reply):
+        told = found.get("result", found)
+        if isinstance(told, dict) and "winner" in told:
+            return read_fields(ReportedResult, told)
+    return None
+
+
+def read_result(pairing: Pairing, reported: ReportedResult, scoring: Scoring) -> MatchResult:
+    """A reported result as the league records it; a report without `status` is told by its winner and score."""
+    if reported.winner is not None and reported.winner not in pairing.players:
+        raise Refusal(
+            ErrorCode.INVALID_MESSAGE_FORMAT,
+            "'result.winner' must be one of the two players, or null",
+            field="result.winner",
+            expected=list(pairing.players),
+            received=shown(reported.winner),
+        )
+    outcome = Outcome(reported.status) if reported.status else _outcome(reported, scoring)
+    if (outcome is Outcome.WIN) != (reported.winner is not None) and outcome is not Outcome.TECHNICAL_LOSS:
+        raise Refusal(
+            ErrorCode.INVALID_MESSAGE_FORMAT,
+            "'result.status' and 'result.winner' contradict each other",
+            field="result.status",
+            expected="WIN with a winner, DRAW without one",
+            received=shown(reported.status),
+        )
+    known = {str(termination) for termination in Termination}
+    terminations = {
+        player_id: Termination(how)
+        for player_id, how in reported.terminations.items()
+        if player_id in pairing.players and how in known
+    }
+    return MatchResult(
+        match_id=pairing.match_id,
+        round_id=pairing.round_id,
+        players=pairing.players,
+        outcome=outcome,
+        winner=reported.winner,
+        details=_kept(reported.details),
+        terminations=terminations,
+        tolerated={
+            player_id: tuple(text[:LONGEST_NOTE] for text in noted[:MOST_NOTES])
+            for player_id, noted in reported.tolerated.items()
+            if player_id in pairing.players and noted
+        },
+    )
+
+
+def _outcome(reported: ReportedResult, scoring: Scoring) -> Outcome:
+    """Who neither won nor drew has failed: without a winner, and without a point where a draw gives some."""
+    if reported.winner:
+        return Outcome.WIN
+    pointless = bool(reported.score) and not any(reported.score.values())
+    return Outcome.TECHNICAL_LOSS if pointless and scoring.draw_points else Outcome.DRAW
+
+
+def _kept(details: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A game's own details; of what is far too long to be any, the length alone."""
+    size = len(orjson.dumps(details))
+    return details if size <= LONGEST_DETAILS else {"cut_from_bytes": size}

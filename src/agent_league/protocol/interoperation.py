@@ -1,0 +1,72 @@
+"""The table of spellings as a page shows it: generated, so that the documentation can't say what the code doesn't."""
+
+from collections.abc import Iterator
+
+from agent_league.protocol.spellings import (
+    FIELDS,
+    FILLED_AT_REGISTRATION,
+    PLACES,
+    REGISTER_PATH,
+    STYLES,
+    Frame,
+)
+
+STEPS = {
+    "invitation": "handle_game_invitation",
+    "choice": "choose_parity",
+    "move": "make_move",
+    "result": "notify_match_result",
+    "registration of a player": "register_player",
+    "registration of a referee": "register_referee",
+    "start of a match": "start_match",
+    "report": "report_match_result",
+}
+
+
+def table() -> str:
+    """Rows of Markdown: what, as we send it, what else we accept."""
+    rows = [("what", "ours", "accepted as well"), ("---", "---", "---"), *_frames(), *_names(), *_places(), *_fields()]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _frames() -> Iterator[tuple[str, str, str]]:
+    others = [style.says for style in STYLES if style.frame is not Frame.PARAMS]
+    yield "where a message is", "`params`", "; ".join(others)
+
+
+def _names() -> Iterator[tuple[str, str, str]]:
+    for step, method in STEPS.items():
+        names = dict.fromkeys(
+            style.names[method] for style in STYLES if style.frame is Frame.PARAMS and method in style.names
+        )
+        others = [f"`{name}`" for name in names if name != method]
+        if method.startswith("register"):
+            others.append(f"`POST {REGISTER_PATH}`")
+        if method == "start_match":
+            others.append("ROUND_ANNOUNCEMENT with the referee's own address")
+        if method == "report_match_result":
+            others.append("the result in the reply to the start")
+        yield f"method: {step}", f"`{method}`", ", ".join(others)
+
+
+def _places() -> Iterator[tuple[str, str, str]]:
+    first, *others = (f"`{place}`" if place[0] == "r" or place == "params" else place for place in PLACES)
+    yield "where an answer is", first, ", ".join([*others, "a call of the player's own to the referee"])
+
+
+def _fields() -> Iterator[tuple[str, str, str]]:
+    for message_type, fields in FIELDS.items():
+        spelled: dict[str, list[str]] = {}
+        for name, ours in fields.other.items():
+            spelled.setdefault(ours, []).append(f"`{name}`")
+        for status, (ours, value) in fields.values.items():
+            if ours != "status":
+                spelled.setdefault(ours, []).append(f"`status` {status} ({str(value).lower()})")
+            elif status != value:
+                spelled.setdefault(f"{ours}` {value} `", []).append(f"`{status}`")
+        for ours, others in spelled.items():
+            yield f"field of {message_type}", f"`{ours}`".replace(" ``", ""), ", ".join(others)
+        if fields.inside:
+            yield f"field of {message_type}", f"names in `{fields.inside}`", "the same in camelCase"
+            left_out = ", ".join(f"`{name}`" for name in FILLED_AT_REGISTRATION)
+            yield f"envelope of {message_type}", "all of it", f"without {left_out}: written in"

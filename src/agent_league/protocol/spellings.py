@@ -1,0 +1,331 @@
+"""How others spell what the seeds say: one table, and nothing but the table.
+
+Frames and method names make up a *style*; places say where an answer may be; then come the other names of fields and
+values. Whoever listens (`transport.reception`) and whoever calls (`transport.manners`) read it from here; what was
+accepted under another spelling than ours is noted in words, for the record.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+
+from agent_league.protocol.methods import METHODS
+from agent_league.protocol.nesting import read_json
+from agent_league.protocol.v2 import MESSAGES
+from agent_league.protocol.v2.registration import RefereeMeta
+from agent_league.protocol.version import PROTOCOL_V1
+
+ONE_METHOD = "handle_message"
+TOOL_CALL = "tools/call"
+REGISTER_PATH = "/register"
+
+
+class Frame(StrEnum):
+    """Where the message is in a request."""
+
+    PARAMS = "params"
+    MESSAGE = "params.message"
+    ARGUMENTS = "params.arguments"
+    BARE = "the bare body"
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """A way to call: where the message is, and what the methods are called."""
+
+    name: str
+    frame: Frame
+    names: Mapping[str, str]
+    """Method of ours -> its name; one that isn't here has no name in this style."""
+    says: str
+    """The style in a few words."""
+    path: str | None = None
+    """Where it is posted, if not at the agent's own address."""
+
+    def knows(self, method: str) -> bool:
+        return method in self.names
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The places where the answer to such a call belongs."""
+        if self.frame is Frame.BARE:
+            return ("the bare body",)
+        return ("result", "result.structuredContent") if self.frame is Frame.ARGUMENTS else ("result",)
+
+    def shown(self, method: str) -> str:
+        """How a method is called in this style."""
+        match self.frame:
+            case Frame.PARAMS:
+                return f"'{self.names[method]}'"
+            case Frame.MESSAGE:
+                return f"'{ONE_METHOD}'"
+            case Frame.ARGUMENTS:
+                return f"'{TOOL_CALL}'"
+            case Frame.BARE:
+                return f"POST {self.path}" if self.path else "a bare message"
+
+    def request(self, method: str, message: Mapping[str, Any], request_id: int) -> bytes:
+        """The call as it travels."""
+        name, params = self.names.get(method, method), message
+        match self.frame:
+            case Frame.BARE:
+                return orjson.dumps(message)
+            case Frame.MESSAGE:
+                name, params = ONE_METHOD, {"message": message}
+            case Frame.ARGUMENTS:
+                name, params = TOOL_CALL, {"name": name, "arguments": message}
+            case Frame.PARAMS:
+                pass
+        return orjson.dumps({"jsonrpc": "2.0", "method": name, "params": params, "id": request_id})
+
+
+_TYPES = {name: method.request.TYPE for name, method in METHODS.items() if method.request}
+_OURS = {name: name for name in METHODS}
+
+SEEDS = Style("seeds", Frame.PARAMS, _OURS, "as the seeds write it")
+STYLES: tuple[Style, ...] = (
+    SEEDS,
+    Style(
+        "small",
+        Frame.PARAMS,
+        {name: kind.lower() for name, kind in _TYPES.items() if kind.lower() != name},
+        "message type in small letters",
+    ),
+    Style(
+        "short",
+        Frame.PARAMS,
+        {
+            "choose_parity": "parity_choose",
+            "register_player": "league_register",
+            "register_referee": "referee_register",
+            "start_match": "assign_match",
+        },
+        "other short names",
+    ),
+    Style(
+        "receive",
+        Frame.PARAMS,
+        {
+            "handle_game_invitation": "receive_game_invitation",
+            "choose_parity": "receive_parity_call",
+            "make_move": "receive_move_call",
+            "notify_match_result": "receive_game_over",
+            "notify_game_error": "receive_game_error",
+            "notify_round": "receive_round_announcement",
+            "start_match": "run_match",
+        },
+        "names that say what is received, or run",
+    ),
+    Style("type", Frame.PARAMS, _TYPES, "message type as the method"),
+    Style("handler", Frame.MESSAGE, _OURS, f"one method, `{ONE_METHOD}`, for everything"),
+    Style("tool", Frame.ARGUMENTS, _OURS, f"`{TOOL_CALL}` with the method's name"),
+    Style("bare", Frame.BARE, _OURS, "the bare message as the body"),
+    Style(
+        "register",
+        Frame.BARE,
+        {name: name for name in ("register_player", "register_referee")},
+        f"`POST {REGISTER_PATH}` with the bare message",
+        path=REGISTER_PATH,
+    ),
+)
+"""In the order in which they are tried."""
+STYLE_BY_NAME: Mapping[str, Style] = {style.name: style for style in STYLES}
+
+METHOD_OF_NAME: Mapping[str, str] = {
+    name: method for style in reversed(STYLES) if style.frame is Frame.PARAMS for method, name in style.names.items()
+}
+"""Every name of a method -> ours."""
+METHOD_OF_TYPE: Mapping[str, str] = {kind: name for name, kind in _TYPES.items()}
+OPEN = frozenset({"start_match"})
+"""Methods whose message the seeds leave open: its type is anybody's guess, and the method's name says enough."""
+METHOD_OF_META: Mapping[str, str] = {
+    "player_meta": "register_player",
+    "playerMeta": "register_player",
+    "referee_meta": "register_referee",
+    "refereeMeta": "register_referee",
+}
+"""What a message without type or name is known by."""
+
+
+V1_STYLES = (STYLE_BY_NAME["bare"], STYLE_BY_NAME["handler"])
+"""How agents of `league.v1` are called: its messages have no method names."""
+
+
+def is_own_word(method: str, message_type: Any) -> bool:
+    """Whether the type of a message is its writer's own word for something that the seeds leave open."""
+    return method in OPEN and isinstance(message_type, str) and message_type not in MESSAGES
+
+
+@lru_cache(maxsize=1024)
+def styles_for(method: str, protocol: str, *known_by: str) -> tuple[Style, ...]:
+    """The styles to try for a method, those that an agent is known by first; a game's own method has one name."""
+    styles = V1_STYLES if protocol == PROTOCOL_V1 else STYLES
+    known = [style for style in styles if style.knows(method) or styles is V1_STYLES] or [SEEDS]
+    return tuple(
+        sorted(known, key=lambda style: known_by.index(style.name) if style.name in known_by else len(known_by))
+    )
+
+
+Place = Callable[[dict[str, Any]], Any]
+
+
+def _content_text(body: dict[str, Any]) -> Any:
+    content = _inner(body, "result", "content")
+    first = content[0] if isinstance(content, list) and content else None
+    text = first.get("text") if isinstance(first, dict) else None
+    try:
+        return read_json(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _inner(body: Any, *names: str) -> Any:
+    for name in names:
+        body = body.get(name) if isinstance(body, dict) else None
+    return body
+
+
+PLACES: Mapping[str, Place] = {
+    "result": lambda body: body.get("result"),
+    "result.structuredContent": lambda body: _inner(body, "result", "structuredContent"),
+    "result.content[0].text": _content_text,
+    "result.message": lambda body: _inner(body, "result", "message"),
+    "result.response": lambda body: _inner(body, "result", "response"),
+    "params": lambda body: body.get("params"),
+    "the bare body": lambda body: body,
+}
+"""Where an answer is looked for, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The other names and values in one type of message."""
+
+    needed: str | None
+    """The field (of ours) that it is known by; None: it is known by its status."""
+    other: Mapping[str, str] = field(default_factory=dict)
+    """Other name -> ours."""
+    values: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
+    """What `status` may say, in capitals -> our field and its value."""
+    inside: str | None = None
+    """The object that has other names too, in camelCase for one."""
+
+
+def _camel(name: str) -> str:
+    first, *more = name.split("_")
+    return first + "".join(map(str.capitalize, more))
+
+
+_ANSWERED = {
+    "REGISTERED": ("status", "ACCEPTED"),
+    "ACCEPTED": ("status", "ACCEPTED"),
+    "REJECTED": ("status", "REJECTED"),
+}
+_META = {"endpoint": "contact_endpoint"} | {_camel(name): name for name in RefereeMeta.model_fields if "_" in name}
+FIELDS: Mapping[str, Fields] = MappingProxyType(
+    {
+        "GAME_JOIN_ACK": Fields(
+            "accept",
+            other={"accepted": "accept"},
+            values={
+                **dict.fromkeys(("ACK", "ACCEPTED", "READY", "JOINED"), ("accept", True)),
+                **dict.fromkeys(("NACK", "DECLINED", "REJECTED"), ("accept", False)),
+            },
+        ),
+        "GAME_INVITATION_RESPONSE": Fields(
+            None, values={"READY": ("status", "READY"), "DECLINED": ("status", "DECLINED")}
+        ),
+        "PLAY_RESPONSE": Fields("play", other={"move": "play"}),
+        "CHOOSE_PARITY_RESPONSE": Fields("parity_choice", other={"choice": "parity_choice"}),
+        "GAME_MOVE_RESPONSE": Fields("move_data", other={"move": "move_data"}),
+        "LEAGUE_REGISTER_REQUEST": Fields(
+            "player_meta", other={"playerMeta": "player_meta"} | _META, inside="player_meta"
+        ),
+        "REFEREE_REGISTER_REQUEST": Fields(
+            "referee_meta", other={"refereeMeta": "referee_meta"} | _META, inside="referee_meta"
+        ),
+        "LEAGUE_REGISTER_RESPONSE": Fields("player_id", values=_ANSWERED),
+        "REFEREE_REGISTER_RESPONSE": Fields("referee_id", values=_ANSWERED),
+        "LEAGUE_QUERY_RESPONSE": Fields("success"),
+        "MATCH_RESULT_REPORT": Fields("winner"),
+    }
+)
+
+UNNAMED = Fields(None)
+"""Of a message that a game brought along: it is known by its type alone."""
+FILLED_AT_REGISTRATION = ("protocol", "message_type", "sender", "timestamp", "conversation_id")
+"""What an applicant may leave out: we write it in, and note it."""
+
+
+def holds(message_type: str, candidate: Any) -> bool:
+    """Whether something from outside is a message of this type, in whatever spelling."""
+    if not isinstance(candidate, dict) or candidate.get("message_type") == "LEAGUE_ERROR":
+        return False
+    if candidate.get("message_type") == message_type:
+        return True
+    fields = FIELDS.get(message_type, UNNAMED)
+    if fields.needed in candidate or any(
+        ours == fields.needed and name in candidate for name, ours in fields.other.items()
+    ):
+        return True
+    return _status(candidate) in fields.values
+
+
+def may_be_spelled_otherwise(message_type: str, message: Mapping[str, Any]) -> bool:
+    """Whether what a message is known by isn't there under our own name, and there are others for it."""
+    fields = FIELDS.get(message_type)
+    return fields is not None and bool(fields.other) and fields.needed not in message
+
+
+def needed_in(message_type: str) -> str:
+    """The field without which an answer is none."""
+    fields = FIELDS.get(message_type, UNNAMED)
+    return fields.needed or ("status" if fields.values else "message_type")
+
+
+def candidates(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects in a reply that may be the answer, each with its place."""
+    if isinstance(body, dict):
+        for place, find in PLACES.items():
+            if isinstance(found := find(body), dict):
+                yield place, found
+
+
+def tidied(message_type: str, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The message under our own names, and what was spelled otherwise."""
+    fields, tidy = FIELDS.get(message_type), dict(message)
+    noted: list[str] = []
+    if fields is None:
+        return tidy, noted
+    _rename(tidy, fields.other, noted)
+    if fields.values and (said := _status(message)) in fields.values:
+        name, value = fields.values[said]
+        if name not in message:
+            tidy[name] = value
+            noted.append(f"'status' {message['status']!r} for '{name}'")
+        elif name == "status" and message[name] != value:
+            tidy[name] = value
+            noted.append(f"'status' {message[name]!r} for {value!r}")
+    inside = tidy.get(fields.inside) if fields.inside else None
+    if isinstance(inside, dict):
+        inner = dict(inside)
+        _rename(inner, fields.other, noted)
+        tidy[fields.inside or ""] = inner
+    return tidy, noted
+
+
+def _rename(message: dict[str, Any], other: Mapping[str, str], noted: list[str]) -> None:
+    for name, ours in other.items():
+        if name in message and ours not in message:
+            message[ours] = message.pop(name)
+            noted.append(f"'{name}' for '{ours}'")
+
+
+def _status(message: Mapping[str, Any]) -> str:
+    status = message.get("status")
+    return status.upper() if isinstance(status, str) else ""

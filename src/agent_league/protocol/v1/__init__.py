@@ -1,0 +1,55 @@
+"""The messages of `league.v1` (seed 001), one file a topic; `MESSAGES` finds a type by its name.
+
+Beside them its ids (`ids`), the checks on an arriving message (`checks`) and the way to `league.v2` and back
+(`translation`).
+"""
+
+from collections.abc import Mapping
+
+from agent_league.protocol.v1.envelope import V1Message
+from agent_league.protocol.v1.game import (
+    GameInvitation,
+    GameInvitationResponse,
+    GameResult,
+    GameStart,
+    PlayRequest,
+    PlayResponse,
+    PlayValidation,
+)
+from agent_league.protocol.v1.registration import LeagueRegisterRequest, LeagueRegisterResponse
+from agent_league.protocol.v1.rounds import LeagueComplete, LeagueStartAnnouncement, RoundComplete
+
+MESSAGES: Mapping[str, type[V1Message]] = {
+    model.TYPE: model
+    for model in (
+        LeagueRegisterRequest,
+        LeagueRegisterResponse,
+        LeagueStartAnnouncement,
+        GameInvitation,
+        GameInvitationResponse,
+        GameStart,
+        PlayRequest,
+        PlayResponse,
+        PlayValidation,
+        GameResult,
+        RoundComplete,
+        LeagueComplete,
+    )
+}
+
+__all__ = [
+    "MESSAGES",
+    "GameInvitation",
+    "GameInvitationResponse",
+    "GameResult",
+    "GameStart",
+    "LeagueComplete",
+    "LeagueRegisterRequest",
+    "LeagueRegisterResponse",
+    "LeagueStartAnnouncement",
+    "PlayRequest",
+    "PlayResponse",
+    "PlayValidation",
+    "RoundComplete",
+    "V1Message",
+]

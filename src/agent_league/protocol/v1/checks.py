@@ -1,0 +1,51 @@
+"""The checks on the envelope of an arriving `league.v1` message: the order and the codes are those of `league.v2`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.protocol.checks import check_timestamp, shown, wrong_type
+from agent_league.protocol.v1 import MESSAGES
+from agent_league.protocol.v1.envelope import SENDER, UUID
+from agent_league.protocol.version import PROTOCOL_V1
+
+REQUIRED = ("protocol", "message_type", "league_id", "round_id", "match_id", "conversation_id", "sender", "timestamp")
+UUIDS = ("league_id", "conversation_id")
+OTHER_TYPES = {"MOVE_REQUEST": "PLAY_REQUEST", "MOVE_RESPONSE": "PLAY_RESPONSE", "MOVE_VALIDATION": "PLAY_VALIDATION"}
+"""How the flow of seed 001 spells what its messages spell otherwise: accepted, never sent."""
+
+
+def check_envelope(message: Mapping[str, Any]) -> str:
+    """Checks the envelope or refuses the message; its type, in the spelling of the messages."""
+    protocol = message.get("protocol")
+    if protocol is not None and protocol != PROTOCOL_V1:
+        raise Refusal(
+            ErrorCode.PROTOCOL_VERSION_MISMATCH,
+            f"'protocol' must be '{PROTOCOL_V1}'",
+            field="protocol",
+            expected=PROTOCOL_V1,
+            received=shown(protocol),
+        )
+    missing = [name for name in REQUIRED if message.get(name) is None]
+    if missing:
+        raise Refusal(
+            ErrorCode.MISSING_REQUIRED_FIELD,
+            f"missing in the envelope: {', '.join(missing)}",
+            missing_fields=missing,
+        )
+    for name in REQUIRED:
+        if name != "round_id" and not isinstance(message[name], str):
+            raise wrong_type(name, "a string", message[name])
+    round_id = message["round_id"]
+    if not isinstance(round_id, int) or isinstance(round_id, bool) or round_id < 0:
+        raise wrong_type("round_id", "an integer from 0 on", round_id)
+    message_type: str = OTHER_TYPES.get(message["message_type"], message["message_type"])
+    if message_type not in MESSAGES:
+        raise wrong_type("message_type", f"one of {', '.join(MESSAGES)}", message_type)
+    for name in UUIDS:
+        if not UUID.fullmatch(message[name]):
+            raise wrong_type(name, "a UUID such as 550e8400-e29b-41d4-a716-446655440000", message[name])
+    if not SENDER.fullmatch(message["sender"]):
+        raise wrong_type("sender", "'league_manager', 'referee' or 'player_ID'", message["sender"])
+    check_timestamp(message["timestamp"], "timestamp")
+    return message_type

@@ -1,0 +1,75 @@
+"""The envelope of `league.v1`: eight fields, all of them in every message, in the forms of its base schema."""
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, Field
+
+from agent_league.clock import parse_utc
+from agent_league.protocol.envelope import Part
+from agent_league.protocol.version import PROTOCOL_V1
+
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+SENDER = re.compile(r"(league_manager|referee|player_.+)", re.ASCII)
+
+
+def _utc(text: str) -> str:
+    if parse_utc(text) is None:
+        raise ValueError("expected ISO-8601 in UTC, ending in Z or +00:00")
+    return text
+
+
+def format_millis(moment: datetime) -> str:
+    """The only form in which we send a moment in this protocol: `2025-12-13T21:30:00.000Z`."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+Uuid = Annotated[str, Field(pattern=f"^{UUID.pattern}$", json_schema_extra={"format": "uuid"})]
+Timestamp = Annotated[str, AfterValidator(_utc), Field(json_schema_extra={"format": "date-time"})]
+
+
+class V1Message(Part):
+    """A message of `league.v1`: the envelope, to which each type adds one object or two fields."""
+
+    TYPE: ClassVar[str]
+    MATCH_ID: ClassVar[str] = ""
+    """What stands in place of a match where there is none."""
+
+    protocol: str
+    message_type: str
+    league_id: Uuid
+    round_id: Annotated[int, Field(ge=0)]
+    match_id: str
+    conversation_id: Uuid
+    sender: Annotated[str, Field(pattern=f"^{SENDER.pattern}$")]
+    timestamp: Timestamp
+
+    @classmethod
+    def write(
+        cls,
+        *,
+        league_id: str,
+        round_id: int,
+        conversation_id: str,
+        sender: str,
+        timestamp: str,
+        match_id: str | None = None,
+        **fields: Any,
+    ) -> Self:
+        """A message of our own."""
+        return cls(
+            protocol=PROTOCOL_V1,
+            message_type=cls.TYPE,
+            league_id=league_id,
+            round_id=round_id,
+            match_id=cls.MATCH_ID if match_id is None else match_id,
+            conversation_id=conversation_id,
+            sender=sender,
+            timestamp=timestamp,
+            **fields,
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """What travels: every field that was given, also those that are null."""
+        return self.model_dump(exclude_unset=True)

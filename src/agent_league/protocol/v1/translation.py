@@ -1,0 +1,269 @@
+"""From `league.v1` to `league.v2` and back, for agents that are called in v1 and think in v2.
+
+A player goes on seeing ids as v1 writes them (`player_001`), the manager gets its own (P01). What v1 doesn't say is
+left out, never guessed: no tokens, no points beyond wins, no game type in a result.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from agent_league.clock import parse_utc
+from agent_league.model.agents import Role
+from agent_league.protocol import v1, v2
+from agent_league.protocol.checks import read_fields, wrong_type
+from agent_league.protocol.envelope import Message
+from agent_league.protocol.methods import METHODS
+from agent_league.protocol.v1 import ids
+from agent_league.protocol.v1.checks import check_envelope
+from agent_league.protocol.v1.envelope import format_millis
+from agent_league.protocol.v1.game import Result
+from agent_league.protocol.version import PROTOCOL_V2
+
+SEATS = {"challenger": "PLAYER_A", "defender": "PLAYER_B"}
+STATUSES = {"WIN": "WIN", "DRAW": "DRAW", "FORFEIT": "TECHNICAL_LOSS"}
+OTHER_REASONS = {"League full": "Registration closed"}
+"""Reasons for which v1 has no word -> its nearest."""
+REASONING = "Choice of the player's strategy"
+NO_LEAGUES: Mapping[str, str] = MappingProxyType({})
+METHOD_OF = {method.request: name for name, method in METHODS.items()}
+
+Fields = dict[str, Any]
+
+
+class Call(NamedTuple):
+    """What a v1 message asks for: a method of ours with its message; no method: it is only to be acknowledged."""
+
+    method: str | None
+    params: Fields
+
+
+def to_v2(message: Mapping[str, Any], role: Role, leagues: Mapping[str, str] = NO_LEAGUES) -> Call:
+    """What a message asks of an agent of this role, or a Refusal.
+
+    `leagues` gives the manager's own league id by its UUID, in small letters; a UUID that isn't there stays.
+    """
+    message_type = check_envelope(message)
+    known = _CALLS.get(role, {})
+    if message_type not in known:
+        raise wrong_type("message_type", f"{' or '.join(known) or 'one of league.v2'} here", message_type)
+    translate = known[message_type]
+    if translate is None:
+        return Call(None, {})
+    kind, own = translate(message)
+    params = {
+        "protocol": PROTOCOL_V2,
+        "message_type": kind.TYPE,
+        "sender": _sender(message["sender"], role),
+        "timestamp": message["timestamp"],
+        "conversation_id": message["conversation_id"],
+        "league_id": leagues.get(message["league_id"].lower(), message["league_id"]),
+        "round_id": message["round_id"],
+        "match_id": message["match_id"],
+        **own,
+    }
+    return Call(METHOD_OF[kind], params)
+
+
+def reply_to_v1(reply: Any, request: Mapping[str, Any]) -> Any:
+    """Our reply to a v1 request, in v1 where v1 has such a message; else (a status, an error) as it is.
+
+    The manager's reply names its league, which an applicant can't know; the others belong to the request's.
+    """
+    write = _REPLIES.get(str(reply.get("message_type"))) if isinstance(reply, Mapping) else None
+    if write is None:
+        return reply
+    kind, own = write(reply)
+    return kind.write(
+        league_id=ids.league_uuid(reply.get("league_id") or request["league_id"]),
+        round_id=request["round_id"],
+        match_id=request["match_id"],
+        conversation_id=request["conversation_id"],
+        timestamp=_millis(reply["timestamp"]),
+        **own,
+    ).to_wire()
+
+
+def registration_to_v1(
+    request: Mapping[str, Any], name: str, *, sender: str = ids.CANDIDATE, league_id: str | None = None
+) -> v1.LeagueRegisterRequest:
+    """A player's registration as it is sent in v1; `name` is the last part of its address."""
+    meta = request["player_meta"]
+    return v1.LeagueRegisterRequest.write(
+        league_id=ids.league_uuid(league_id or request.get("league_id") or "any"),
+        round_id=0,
+        conversation_id=ids.conversation_uuid(request["conversation_id"]),
+        sender=sender,
+        timestamp=_millis(request["timestamp"]),
+        player_meta={
+            "display_name": meta["display_name"],
+            "version": meta["version"],
+            "game_types": meta["game_types"],
+            "contact_endpoint": ids.write_endpoint(meta["contact_endpoint"], name),
+        },
+    )
+
+
+def _sender(sender: str, role: Role) -> str:
+    if sender == Role.LEAGUE_MANAGER:
+        return sender
+    if sender == Role.REFEREE:
+        return f"{sender}:{sender}"
+    player_id = sender if role is Role.PLAYER else ids.inside(sender).removeprefix(ids.PREFIX)
+    return f"{Role.PLAYER}:{player_id}"
+
+
+def _millis(timestamp: str) -> str:
+    moment = parse_utc(timestamp)
+    return timestamp if moment is None else format_millis(moment)
+
+
+Asking = tuple[type[Message], Fields]
+
+
+def _invited(message: Mapping[str, Any]) -> Asking:
+    info = read_fields(v1.GameInvitation, message).game_info
+    return v2.GameInvitation, {
+        "game_type": info.game_type,
+        "role_in_match": SEATS[info.your_role],
+        "opponent_id": info.opponent_id,
+    }
+
+
+def _asked(message: Mapping[str, Any]) -> Asking:
+    """Even/Odd, unless the state of the game lists the moves to choose from."""
+    state = read_fields(v1.PlayRequest, message).game_state
+    special = state.game_specific_state
+    game_type = special.game_type or "even_odd"
+    if special.valid_options is None:
+        return v2.ChooseParityCall, {"game_type": game_type}
+    request = {
+        "move_type": game_type,
+        "valid_options": special.valid_options,
+        "context": special.view,
+        "step": state.turn_number - 1,
+        "your_role": SEATS[special.your_role or "challenger"],
+    }
+    return v2.GameMoveCall, {"game_type": game_type, "move_request": request}
+
+
+def _told_result(message: Mapping[str, Any]) -> Asking:
+    result = _result(message)
+    summary = result.game_summary
+    return v2.GameOver, {
+        "game_result": {
+            "status": STATUSES[result.outcome],
+            "winner_player_id": result.winner,
+            "drawn_number": summary.drawn_number(),
+            "number_parity": summary.number_parity,
+            "choices": summary.choices(),
+            "reason": summary.winner_reason,
+        }
+    }
+
+
+def _told_round(message: Mapping[str, Any]) -> Asking:
+    played = read_fields(v1.RoundComplete, message).round_summary.matches_played
+    return v2.RoundCompleted, {"matches_completed": played, "matches_played": played}
+
+
+def _told_end(message: Mapping[str, Any]) -> Asking:
+    """Wins are all that v1 counts, so they stand for the points."""
+    final = read_fields(v1.LeagueComplete, message).final_standings
+    return v2.LeagueCompleted, {
+        "total_rounds": final.total_rounds,
+        "total_matches": final.total_matches,
+        "champion": {**final.champion.model_dump(), "points": final.champion.wins},
+        "final_standings": [{**row.model_dump(), "points": row.wins} for row in final.rankings],
+    }
+
+
+def _applied(message: Mapping[str, Any]) -> Asking:
+    """An applicant can't know our league, so it names any. An address that can't be called is refused with the rest."""
+    meta = read_fields(v1.LeagueRegisterRequest, message).player_meta
+    endpoint = meta.contact_endpoint
+    with suppress(ValueError):
+        endpoint = ids.read_endpoint(endpoint)
+    own = {name: getattr(meta, name) for name in ("display_name", "version", "game_types")}
+    params: dict[str, Any] = {"league_id": None, "player_meta": {**own, "contact_endpoint": endpoint}}
+    if wanted := ids.wanted_id(meta.contact_endpoint):
+        params["sender"] = f"{Role.PLAYER}:{wanted}"
+    return v2.LeagueRegisterRequest, params
+
+
+def _reported(message: Mapping[str, Any]) -> Asking:
+    """What a referee of ours adds to the result (how it ended for each player) is passed on."""
+    result = _result(message)
+    summary = result.game_summary
+    return v2.MatchResultReport, {
+        "result": {
+            **(result.model_extra or {}),
+            "winner": result.winner and ids.inside(result.winner),
+            "score": {},
+            "details": {
+                "drawn_number": summary.drawn_number(),
+                "choices": {ids.inside(player): choice for player, choice in summary.choices().items()},
+            },
+            "status": STATUSES[result.outcome],
+            "reason": summary.winner_reason,
+        }
+    }
+
+
+def _result(message: Mapping[str, Any]) -> Result:
+    """A result; TIE is what the rules in seed 001 call a draw."""
+    told = message.get("result")
+    if isinstance(told, Mapping) and told.get("outcome") == "TIE":
+        message = {**message, "result": {**told, "outcome": "DRAW"}}
+    result = read_fields(v1.GameResult, message).result
+    if result.outcome == "WIN" and result.winner is None:
+        raise wrong_type("result.winner", "the winner's id where 'result.outcome' is 'WIN'", None)
+    return result
+
+
+_CALLS: Mapping[Role, Mapping[str, Callable[[Mapping[str, Any]], Asking] | None]] = {
+    Role.PLAYER: {
+        "GAME_INVITATION": _invited,
+        "PLAY_REQUEST": _asked,
+        "GAME_RESULT": _told_result,
+        "ROUND_COMPLETE": _told_round,
+        "LEAGUE_COMPLETE": _told_end,
+        "LEAGUE_START_ANNOUNCEMENT": None,
+        "GAME_START": None,
+        "PLAY_VALIDATION": None,
+    },
+    Role.LEAGUE_MANAGER: {"LEAGUE_REGISTER_REQUEST": _applied, "GAME_RESULT": _reported},
+}
+
+Written = tuple[type[v1.V1Message], Fields]
+
+
+def _joined(reply: Mapping[str, Any]) -> Written:
+    status = "READY" if reply["accept"] else "DECLINED"
+    return v1.GameInvitationResponse, {"sender": ids.player_id_v1(reply["player_id"]), "status": status}
+
+
+def _played(reply: Mapping[str, Any]) -> Written:
+    value = reply["parity_choice"] if "parity_choice" in reply else reply["move_data"]
+    play = {"action": "choose", "value": value, "reasoning": REASONING}
+    return v1.PlayResponse, {"sender": ids.player_id_v1(reply["player_id"]), "play": play}
+
+
+def _registered(reply: Mapping[str, Any]) -> Written:
+    player_id, reason = reply.get("player_id"), reply.get("reason")
+    own = {
+        "sender": str(Role.LEAGUE_MANAGER),
+        "status": reply["status"],
+        "player_id": player_id and ids.player_id_v1(player_id),
+        "reason": OTHER_REASONS.get(reason, reason) if reason else None,
+    }
+    return v1.LeagueRegisterResponse, own
+
+
+_REPLIES: Mapping[str, Callable[[Mapping[str, Any]], Written]] = {
+    "GAME_JOIN_ACK": _joined,
+    "CHOOSE_PARITY_RESPONSE": _played,
+    "GAME_MOVE_RESPONSE": _played,
+    "LEAGUE_REGISTER_RESPONSE": _registered,
+}

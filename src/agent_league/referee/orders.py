@@ -1,0 +1,26 @@
+"""Orders: a match out of an announcement, for managers that start matches by announcing them."""
+
+from agent_league.protocol import v2
+from agent_league.protocol.v2.rounds import AnnouncedMatch
+
+
+def order_of(announcement: v2.RoundAnnouncement, match: AnnouncedMatch) -> v2.StartMatch:
+    """The START_MATCH that an announcement with both addresses amounts to."""
+    players = {
+        f"player_{side}": {"player_id": player_id, "display_name": player_id, "endpoint": endpoint}
+        for side, player_id, endpoint in (
+            ("A", match.player_A_id, match.player_A_endpoint),
+            ("B", match.player_B_id, match.player_B_endpoint),
+        )
+    }
+    return v2.StartMatch.write(
+        sender=announcement.sender,
+        timestamp=announcement.timestamp,
+        conversation_id=f"conv-{match.match_id.lower()}-001",
+        league_id=announcement.league_id or "league",
+        round_id=announcement.round_id,
+        match_id=match.match_id,
+        game_type=match.game_type,
+        match_token=match.match_token,
+        **players,
+    )

@@ -1,0 +1,59 @@
+"""Comparing what a match file says with what is so. Values may be of any JSON type."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from agent_league.model.names import printable
+
+Report = Callable[[str, str], None]
+"""Takes what was checked and what is wrong with it."""
+
+
+class _Missing:
+    """What isn't there, which is not the same as null."""
+
+    def __repr__(self) -> str:
+        return "missing"
+
+
+MISSING = _Missing()
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are written alike: 1 is not true, and a tuple is a list."""
+    if one is MISSING or other is MISSING:
+        return one is other
+    return _written(one) == _written(other)
+
+
+def _written(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+
+
+def quoted(value: Any) -> str:
+    """A value of the file, short and with nothing that a terminal would obey."""
+    return f"{value!r:.80}"
+
+
+def mismatches(expected: Mapping[str, Any], found: Any) -> Iterator[str]:
+    """A complaint for each field that isn't as it should be; there may be others beside them."""
+    given = found if isinstance(found, dict) else {}
+    for name, value in expected.items():
+        if not same(given.get(name, MISSING), value):
+            yield _complaint(name, given.get(name, MISSING), value)
+
+
+def differences(expected: Any, found: Any, path: str = "") -> Iterator[str]:
+    """A complaint for each place in which two values differ."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for name in {**expected, **found}:
+            inside = f"{path}.{name}" if path else str(name)
+            yield from differences(expected.get(name, MISSING), found.get(name, MISSING), inside)
+    elif not same(expected, found):
+        yield _complaint(path, found, expected)
+
+
+def _complaint(name: str, found: Any, expected: Any) -> str:
+    return f"{printable(name):.80} is {quoted(found)}; the match gives {quoted(expected)}"

@@ -1,0 +1,119 @@
+"""The forms of what a referee sends, by protocol: which message belongs to a method, and what it says of its match.
+
+For those who read a match file; how a message comes to be written is the business of `words_v2` and `words_v1`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from agent_league.clock import format_utc, parse_utc
+from agent_league.protocol import checks, v1, v2
+from agent_league.protocol.methods import METHODS
+from agent_league.protocol.v1 import checks as v1_checks
+from agent_league.protocol.v1.envelope import format_millis
+from agent_league.protocol.v1.ids import league_uuid
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.referee.match import ROLES
+from agent_league.referee.match_file import MatchFile
+from agent_league.referee.verify.comparing import same
+from agent_league.referee.words_v1 import SENDER, conversation_v1
+
+ALWAYS = ("sender", "league_id", "round_id", "match_id")
+"""What every message of a referee's says of its match."""
+COMMITTED = (v2.GameInvitation, v2.ChooseParityCall, v2.GameMoveCall)
+"""What shows the commitment to the seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a referee writes in one protocol."""
+
+    models: Mapping[str, Any]
+    """Method -> its message."""
+    check_envelope: Callable[[Mapping[str, Any], str], object]
+    format_time: Callable[[datetime], str]
+    conversation: Callable[[MatchFile], str]
+    identity: Callable[[MatchFile, str | None], dict[str, Any]]
+    """What a message to a player must say of the match, where it says anything of it."""
+
+    def check(self, method: str, message: Mapping[str, Any]) -> None:
+        """Raises a Refusal where the message isn't one of this method."""
+        model = self.models[method]
+        self.check_envelope(message, model.TYPE)
+        checks.read_fields(model, message)
+        moment = parse_utc(message["timestamp"])
+        if moment is None or self.format_time(moment) != message["timestamp"]:
+            raise checks.wrong_type("timestamp", "written as in all our messages", message["timestamp"])
+
+    def mistaken(
+        self, file: MatchFile, player_id: str | None, message: Mapping[str, Any]
+    ) -> Iterator[tuple[str, Any, Any]]:
+        """What a message, or its context, says wrongly of its match: the field, what it says, what is so."""
+        context = message.get("context")
+        for said in (dict.fromkeys(ALWAYS) | dict(message), context if isinstance(context, dict) else {}):
+            for name, expected in self.identity(file, player_id).items():
+                if name in said and not same(said[name], expected):
+                    yield name, said[name], expected
+
+
+def form_of(file: MatchFile, player_id: str | None) -> Form:
+    """The form of what this player is sent."""
+    return FORMS.get(file.protocol_of(player_id), FORMS[PROTOCOL_V2])
+
+
+def _identity_v2(file: MatchFile, player_id: str | None) -> dict[str, Any]:
+    seat = file.pair.index(player_id) if player_id in file.pair else 0
+    return {
+        "sender": f"referee:{file.referee_id}",
+        "league_id": file.league_id,
+        "round_id": file.round_id,
+        "match_id": file.match_id,
+        "game_type": file.game_type,
+        "game_parameters": file.game_parameters,
+        "player_id": player_id,
+        "affected_player": player_id,
+        "role_in_match": ROLES[seat],
+        "opponent_id": file.pair[1 - seat],
+    }
+
+
+def _identity_v1(file: MatchFile, _: str | None) -> dict[str, Any]:
+    """Of the envelope alone: all else is written again and compared, when the match is told again."""
+    return {
+        "sender": SENDER,
+        "league_id": league_uuid(file.league_id),
+        "round_id": file.round_id,
+        "match_id": file.match_id,
+    }
+
+
+def _check_v1_envelope(message: Mapping[str, Any], expected_type: str) -> None:
+    v1_checks.check_envelope(message)
+    if message["message_type"] != expected_type:
+        raise checks.wrong_type("message_type", repr(expected_type), message["message_type"])
+
+
+FORMS: Mapping[str, Form] = {
+    PROTOCOL_V2: Form(
+        models={name: method.request for name, method in METHODS.items() if method.request},
+        check_envelope=checks.check_envelope,
+        format_time=format_utc,
+        conversation=lambda file: file.conversation,
+        identity=_identity_v2,
+    ),
+    PROTOCOL_V1: Form(
+        models={
+            "handle_game_invitation": v1.GameInvitation,
+            v1.GameStart.TYPE: v1.GameStart,
+            **dict.fromkeys(("choose_parity", "make_move"), v1.PlayRequest),
+            **dict.fromkeys((v1.PlayValidation.TYPE, "notify_game_error"), v1.PlayValidation),
+            "notify_match_result": v1.GameResult,
+        },
+        check_envelope=_check_v1_envelope,
+        format_time=format_millis,
+        conversation=lambda file: conversation_v1(file.league_id, file.conversation),
+        identity=_identity_v1,
+    ),
+}

@@ -1,0 +1,276 @@
+"""Manners: calling agents the way they want to be called.
+
+An agent that we don't know yet is asked in one style after the other, within one deadline; the style that it answers to
+is remembered. The table of styles is `protocol.spellings`; what an answer says is read behind this.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, OtherAnswer, PeerRefused
+from agent_league.protocol.spellings import SEEDS, STYLE_BY_NAME, Style, candidates, holds, needed_in, styles_for
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.transport.carrier import Carrier, no_answer
+from agent_league.transport.jsonrpc import SHOWN_LENGTH, parse_reply, refusal_in
+
+PUSH_SECONDS = 0.25
+"""How long an agent that only acknowledges is given to send its answer by itself, before other styles are tried."""
+DEAF_SECONDS = 60
+"""How long an agent that has taken a notice in no style is told such ones in its likeliest style alone."""
+ACCEPTED = (202, 204)
+"""HTTP's own words for: it has arrived."""
+FAILURES = ("error", "failed", "failure")
+
+Push = asyncio.Future[dict[str, Any]]
+"""Where an answer arrives that the agent sends by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is said to an agent, and what it is to answer."""
+
+    method: str
+    message: Mapping[str, Any]
+    answer: str | None = None
+    """The type of the answer; None: an acknowledgement will do."""
+
+    @property
+    def protocol(self) -> str:
+        return str(self.message.get("protocol"))
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """An answer as it came, and what was unusual about the way it came."""
+
+    message: dict[str, Any]
+    noted: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Peer:
+    """What we know of one agent."""
+
+    style: str | None = None
+    """The style of its last new answer, or what its registration makes us expect."""
+    methods: dict[str, str] = field(default_factory=dict)
+    """The style in which it has answered each method."""
+    lacks: dict[str, float] = field(default_factory=dict)
+    """Methods that it took in no style, and when that was."""
+    pushes: bool = False
+    """Whether its answers come in calls of their own."""
+
+    def likeliest(self, method: str) -> tuple[str, ...]:
+        if method in self.methods:
+            return (self.methods[method],)
+        expected = () if self.style is None else (self.style,)
+        return (*expected, *reversed(self.methods.values()))
+
+    def learn(self, method: str, style: Style) -> None:
+        if self.methods.get(method) != style.name:
+            self.style = self.methods[method] = style.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What came back, read as JSON and no further."""
+
+    status: int
+    body: Any
+
+    def check(self) -> None:
+        """Raises what it refuses with."""
+        if (refused := refusal_in(self.body)) is not None:
+            raise refused
+        if isinstance(self.body, dict) and "jsonrpc" in self.body and not {"result", "method"} & self.body.keys():
+            raise BadAnswer(f"HTTP {self.status} and neither 'result' nor 'error'", self.body)
+        if self.status >= 400:
+            raise BadAnswer(f"HTTP {self.status}: {str(self.body)[:SHOWN_LENGTH]}", self.body)
+        result = self.body.get("result") if isinstance(self.body, dict) else None
+        if isinstance(result, dict) and result.get("isError") is True:
+            raise BadAnswer(f"the tool failed: {str(result.get('content'))[:SHOWN_LENGTH]}", self.body)
+
+    @property
+    def is_acknowledgement(self) -> bool:
+        """Whether it says no more than that the call has arrived."""
+        result = self.body.get("result", self.body) if isinstance(self.body, dict) else None
+        status = result.get("status") if isinstance(result, dict) else None
+        return self.status in ACCEPTED or (isinstance(status, str) and status.lower() not in FAILURES)
+
+
+class Manners:
+    """Our outgoing calls, and what we know of the agents at the other end. Strict ones are the same to everybody."""
+
+    def __init__(self, carrier: Carrier, *, strict: bool = False) -> None:
+        self._carrier = carrier
+        self._strict = strict
+        self._numbers = itertools.count(1)
+        self._peers: dict[tuple[str, str], _Peer] = {}
+        """By address and protocol: our own manager is told of a match in either, and knows both."""
+
+    def expect(self, endpoint: str, style: str) -> None:
+        """The style that an agent has shown of itself, though not in an answer."""
+        for protocol in (PROTOCOL_V1, PROTOCOL_V2):
+            peer = self._peer(endpoint, protocol)
+            if peer.style is None and style in STYLE_BY_NAME:
+                peer.style = style
+
+    async def ask(
+        self, endpoint: str, call: Call, limit: float, bearer: str | None = None, push: Push | None = None
+    ) -> Heard:
+        """The answer, wherever it stands; raises CallFailed."""
+        peer = self._peer(endpoint, call.protocol)
+        now = asyncio.get_running_loop().time
+        deadline = now() + limit
+        failure: CallFailed | None = None
+        acknowledged: list[Style] = []
+        for style in self._styles(peer, call):
+            if now() >= deadline:
+                break
+            try:
+                reply = await self._exchange(endpoint, style, call, deadline - now(), bearer)
+                heard = self._find(reply, style, call, may_push=push is not None)
+            except CallFailed as error:
+                failure = failure or error
+                if (push and push.done()) or not _may_be_style(error, peer, call):
+                    break
+                continue
+            if heard is not None:
+                peer.learn(call.method, style)
+                return heard
+            acknowledged.append(style)
+            patient = peer.pushes or call.method in peer.methods
+            if patient or await _comes(push, min(PUSH_SECONDS, deadline - now())):
+                break
+        if push and await _comes(push, deadline - now() if acknowledged else 0):
+            return _taken(push.result(), peer, call, acknowledged or [style])
+        raise failure if failure and not acknowledged else no_answer(endpoint, limit)
+
+    async def tell(
+        self, endpoint: str, call: Call, limit: float, bearer: str | None = None, *, insist: bool = True
+    ) -> Any:
+        """Says something that is only acknowledged; the reply, whatever it is. Raises CallFailed.
+
+        Without `insist`, an agent that has no such method in its own style is left alone.
+        """
+        peer = self._peer(endpoint, call.protocol)
+        now = asyncio.get_running_loop().time
+        deadline = now() + limit
+        insist = insist and now() >= peer.lacks.get(call.method, -DEAF_SECONDS) + DEAF_SECONDS
+        failures: list[CallFailed] = []
+        for style in self._styles(peer, call)[: None if insist else 1]:
+            if now() >= deadline:
+                break
+            try:
+                reply = await self._exchange(endpoint, style, call, deadline - now(), bearer)
+                reply.check()
+            except CallFailed as error:
+                failures.append(error)
+                if not _may_be_style(error, peer, call):
+                    break
+                continue
+            if insist:
+                peer.learn(call.method, style)
+            return reply.body
+        else:
+            if insist:
+                peer.lacks[call.method] = now()
+        raise failures[0] if failures else no_answer(endpoint, limit)
+
+    def unusual(self, endpoint: str, call: Call) -> tuple[str, ...]:
+        """What is noted of the way in which an agent takes such a call."""
+        peer = self._peer(endpoint, call.protocol)
+        return _unusual(self._styles(peer, call)[0], call) if call.method in peer.methods else ()
+
+    def frame(self, call: Call, style: str) -> bytes:
+        """A notice, encoded once for all who are known by this style."""
+        return self._styles(_Peer(style), call)[0].request(call.method, call.message, next(self._numbers))
+
+    def _peer(self, endpoint: str, protocol: str) -> _Peer:
+        peer = self._peers.get((endpoint, protocol))
+        if peer is None:
+            peer = self._peers[endpoint, protocol] = _Peer()
+        return peer
+
+    def _styles(self, peer: _Peer, call: Call) -> tuple[Style, ...]:
+        """The styles in which to say it, the likeliest first."""
+        if self._strict:
+            return styles_for(call.method, call.protocol)[:1]
+        return styles_for(call.method, call.protocol, *peer.likeliest(call.method))
+
+    def _find(self, reply: _Reply, style: Style, call: Call, *, may_push: bool) -> Heard | None:
+        """The answer in a reply; None where the agent may still send it."""
+        wanted = str(call.answer)
+        for place, found in candidates(reply.body):
+            if self._strict and place in style.answers and refusal_in(reply.body) is None:
+                return Heard(found)
+            if holds(wanted, found):
+                return self._heard(found, place, style, call)
+        reply.check()
+        if reply.is_acknowledgement and may_push:
+            return None
+        if isinstance(reply.body, dict) and isinstance(reply.body.get("result"), dict):
+            missing = f"{wanted}: missing: {needed_in(wanted)}"
+            raise OtherAnswer(missing, reply.body["result"], ErrorCode.MISSING_REQUIRED_FIELD)
+        raise OtherAnswer(f"expected a {wanted}, found no object in 'result'", reply.body)
+
+    def _heard(self, found: dict[str, Any], place: str, style: Style, call: Call) -> Heard:
+        if place == "result" and style is SEEDS:
+            return Heard(found)
+        if self._strict:
+            raise BadAnswer(f"expected a {call.answer} in 'result', found it in {place}", found)
+        noted = [] if place in style.answers else [f"answer in {place}"]
+        return Heard(found, (*_unusual(style, call), *noted))
+
+    async def _exchange(self, endpoint: str, style: Style, call: Call, limit: float, bearer: str | None) -> _Reply:
+        frame = style.request(call.method, call.message, next(self._numbers))
+        address = endpoint if style.path is None else urlunsplit((*urlsplit(endpoint)[:2], style.path, "", ""))
+        status, body = await self._carrier.exchange(address, frame, limit, bearer)
+        return _Reply(status, parse_reply(status, body))
+
+
+async def _comes(push: Push | None, seconds: float) -> bool:
+    """Whether an answer comes in a call of the agent's own, within so many seconds."""
+    if push is not None and not push.done():
+        await asyncio.wait({push}, timeout=max(seconds, 0))
+    return push is not None and push.done()
+
+
+def _taken(answer: dict[str, Any], peer: _Peer, call: Call, acknowledged: Sequence[Style]) -> Heard:
+    """An answer of the agent's own accord; where it acknowledged several styles, nobody knows which it understood."""
+    if len(acknowledged) == 1:
+        peer.learn(call.method, acknowledged[0])
+        peer.pushes = True
+    return Heard(answer, (*_unusual(acknowledged[0], call), "answer in a call of its own"))
+
+
+def _may_be_style(error: CallFailed, peer: _Peer, call: Call) -> bool:
+    """Whether an agent may answer the same in another style.
+
+    Who refuses with a LEAGUE_ERROR has understood. Where such a call was answered before, only the name may be wrong.
+    """
+    if not isinstance(error, PeerRefused | BadAnswer) or (isinstance(error, PeerRefused) and not _frame_error(error)):
+        return False
+    return call.method not in peer.methods or is_unknown_method(error)
+
+
+def is_unknown_method(error: CallFailed) -> bool:
+    """Whether an agent says that it has no such method."""
+    fault = _frame_error(error)
+    if fault is not None:
+        return not isinstance(fault, dict) or fault.get("code") in (None, FrameCode.METHOD_NOT_FOUND)
+    return error.message.startswith(("HTTP 404", "HTTP 405", "HTTP 422"))
+
+
+def _frame_error(error: CallFailed) -> Any:
+    return error.answer.get("error") if isinstance(error.answer, dict) else None
+
+
+def _unusual(style: Style, call: Call) -> tuple[str, ...]:
+    """What is noted of a style that isn't ours; in `league.v1` there is only the bare one."""
+    usual = styles_for(call.method, call.protocol)[0]
+    return () if style is usual else (f"called as {style.shown(call.method)}",)

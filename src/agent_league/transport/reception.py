@@ -1,0 +1,199 @@
+"""Reception: from whatever arrives to a method of ours and its message, and the way back.
+
+Knows frames and the table of spellings; what a message says is checked behind it. A request is answered in the shape in
+which it was asked.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from agent_league.errors import FrameCode, FrameError, Refusal
+from agent_league.model.agents import PLAINLY, How, Role
+from agent_league.protocol.checks import REQUIRED
+from agent_league.protocol.envelope import Message
+from agent_league.protocol.methods import METHODS
+from agent_league.protocol.spellings import (
+    FILLED_AT_REGISTRATION,
+    METHOD_OF_META,
+    METHOD_OF_NAME,
+    METHOD_OF_TYPE,
+    REGISTER_PATH,
+    STYLES,
+    TOOL_CALL,
+    Frame,
+    is_own_word,
+    may_be_spelled_otherwise,
+    tidied,
+)
+from agent_league.protocol.v1 import translation
+from agent_league.protocol.v1.envelope import UUID
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.transport import jsonrpc
+
+ACKNOWLEDGED = ""
+"""In place of a method: there is nothing to do but to acknowledge it."""
+STYLE_OF_FRAME = {Frame.MESSAGE: "handler", Frame.ARGUMENTS: "tool", Frame.BARE: "bare"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request, as we understand it."""
+
+    method: str
+    params: Mapping[str, Any]
+    request_id: jsonrpc.RequestId = None
+    is_notification: bool = False
+    frame: Frame = Frame.PARAMS
+    how: How = PLAINLY
+    original: Mapping[str, Any] | None = None
+    """The message of `league.v1` that this one stands for."""
+    fault: Refusal | None = None
+    """Why that can't be understood."""
+
+    def answer(self, reply: Any) -> Any:
+        """The reply in the shape of the request; a TypeError where it can't be written as JSON."""
+        if self.original is not None:
+            reply = translation.reply_to_v1(reply, self.original)
+        if self.frame is Frame.BARE:
+            return reply
+        if self.frame is Frame.ARGUMENTS:
+            failed = isinstance(reply, Mapping) and reply.get("message_type") == "LEAGUE_ERROR"
+            text = {"type": "text", "text": orjson.dumps(reply).decode()}
+            reply = {"content": [text], "structuredContent": reply, "isError": failed}
+        return jsonrpc.result_frame(reply, self.request_id)
+
+
+class Reception:
+    """What one agent understands: its tools, under all the names that the table has for them."""
+
+    def __init__(self, role: Role, tools: Collection[str], *, strict: bool = False) -> None:
+        self._role = role
+        self._tools = tools
+        self._strict = strict
+
+    def read(self, frame: Any, path: str | None = None) -> Asked:
+        """What is asked for; raises FrameError."""
+        asked = self._read(frame)
+        if path != REGISTER_PATH or asked.frame is not Frame.BARE or asked.original is not None:
+            return asked
+        noted = (f"POST {REGISTER_PATH}", *asked.how.noted[1:])
+        return replace(asked, how=How(noted=noted))  # it says nothing of how the agent wants to be called
+
+    def _read(self, frame: Any) -> Asked:
+        if isinstance(frame, dict) and _is_bare(frame) and (not self._strict or _is_v1(frame)):
+            return self._understood(Frame.BARE, "", frame, None)
+        request = jsonrpc.read_request(frame)
+        params = request.params
+        if self._strict or (isinstance(params, dict) and self._is_plain(request.method, params)):
+            if request.method not in self._tools:
+                raise self._unknown(request.method)
+            return Asked(request.method, jsonrpc.params_of(request), request.request_id, request.is_notification)
+        return self._spelled(request)
+
+    def _is_plain(self, method: str, params: Mapping[str, Any]) -> bool:
+        """Whether it is in our own form, so far."""
+        if method not in self._tools:
+            return False
+        kind = METHODS[method].request
+        if kind is None:
+            return True
+        if "message_type" not in params or may_be_spelled_otherwise(kind.TYPE, params):
+            return False
+        return not _is_v1(params) and not is_own_word(method, params["message_type"])
+
+    def _spelled(self, request: jsonrpc.Request) -> Asked:
+        """A framed request whose message may be elsewhere, under another name."""
+        frame, name, message = Frame.PARAMS, request.method, request.params
+        if name == TOOL_CALL and isinstance(message, dict):
+            frame, name, message = Frame.ARGUMENTS, str(message.get("name")), message.get("arguments")
+        if isinstance(message, dict) and "message_type" not in message and isinstance(message.get("message"), dict):
+            message = message["message"]
+            frame = Frame.MESSAGE if frame is Frame.PARAMS else frame
+        if message is None:
+            message = {}
+        if not isinstance(message, dict):
+            if METHOD_OF_NAME.get(name) not in self._tools:
+                raise self._unknown(name)
+            raise FrameError(
+                FrameCode.INVALID_PARAMS, f"'{frame}' must be an object, found {jsonrpc.json_type(message)}"
+            )
+        return self._understood(frame, name, message, request)
+
+    def _understood(self, frame: Frame, name: str, message: dict[str, Any], request: jsonrpc.Request | None) -> Asked:
+        request_id, is_notification = (request.request_id, request.is_notification) if request else (None, False)
+        if _is_v1(message):
+            how = How(PROTOCOL_V1, STYLE_OF_FRAME.get(frame, "bare"))
+            asked = Asked(ACKNOWLEDGED, message, request_id, is_notification, frame, how, original=message)
+            try:
+                method, params = translation.to_v2(message, self._role)
+            except Refusal as refusal:
+                return replace(asked, fault=refusal)
+            return replace(asked, method=method or ACKNOWLEDGED, params=params)
+        method = self._method(name, message)
+        kind = METHODS[method].request
+        params, noted = tidied(kind.TYPE, message) if kind else (message, [])
+        if kind and params.get("message_type") is None:
+            if all(params.get(name) is not None for name in REQUIRED if name != "message_type"):
+                noted.append("no 'message_type'")
+                params["message_type"] = kind.TYPE
+        elif kind and is_own_word(method, params["message_type"]):
+            noted.append(f"'message_type' {params['message_type'][:40]!r} for {kind.TYPE!r}")
+            params["message_type"] = kind.TYPE
+        if frame is not Frame.PARAMS:
+            noted.insert(0, f"message in {frame}")
+        elif name != method:
+            noted.insert(0, f"method '{name[:80]}' for '{method}'")
+        how = How(style=STYLE_OF_FRAME.get(frame) or _style(method, name), noted=tuple(noted))
+        return Asked(method, params, request_id, is_notification, frame, how)
+
+    def _method(self, name: str, message: Mapping[str, Any]) -> str:
+        """Our own method: by the name, else by the type of the message, else by what only one message has."""
+        by_meta = next((METHOD_OF_META[meta] for meta in METHOD_OF_META if meta in message), None)
+        for method in (METHOD_OF_NAME.get(name), METHOD_OF_TYPE.get(str(message.get("message_type"))), by_meta):
+            if method is not None and method in self._tools:
+                return method
+        raise self._unknown(name or f"for {str(message.get('message_type'))[:80]}")
+
+    def _unknown(self, name: str) -> FrameError:
+        known = {"methods": sorted(self._tools)}
+        return FrameError(FrameCode.METHOD_NOT_FOUND, f"no method {name[:80]!r} here", known)
+
+
+def mended(kind: type[Message], params: Mapping[str, Any], how: How, now: str) -> tuple[Mapping[str, Any], How]:
+    """An application under our own names, with what its writer left out of the envelope written in; all of it noted."""
+    tidy, noted = tidied(kind.TYPE, params)
+    missing = [name for name in FILLED_AT_REGISTRATION if tidy.get(name) is None]
+    if not missing and not noted:
+        return params, how
+    role = Role.PLAYER if "player_meta" in kind.model_fields else Role.REFEREE
+    meta = tidy.get(f"{role}_meta")
+    name = meta.get("display_name") if isinstance(meta, dict) else None
+    whole = {
+        "protocol": PROTOCOL_V2,
+        "message_type": kind.TYPE,
+        "sender": f"{role}:{name or 'applicant'}",
+        "timestamp": now,
+        "conversation_id": f"conv-{role}-registration",
+    }
+    noted += [f"no '{name}'" for name in missing]
+    return {**tidy, **{name: whole[name] for name in missing}}, replace(how, noted=(*how.noted, *noted))
+
+
+def _is_bare(frame: Mapping[str, Any]) -> bool:
+    """Whether a body is a message without a frame."""
+    if "jsonrpc" in frame or "method" in frame:
+        return False
+    return "message_type" in frame or any(meta in frame for meta in METHOD_OF_META)
+
+
+def _is_v1(message: Mapping[str, Any]) -> bool:
+    """Whether it is of the older protocol, and doesn't only say so: there, every conversation has a UUID."""
+    return message.get("protocol") == PROTOCOL_V1 and UUID.fullmatch(str(message.get("conversation_id"))) is not None
+
+
+def _style(method: str, name: str) -> str:
+    """The style that has this name for the method; one that is told by its type alone is nearest to `type`."""
+    return next((style.name for style in STYLES if style.names.get(method) == name), "type")

@@ -1,0 +1,284 @@
+"""`league new player`: the starters are written, pass `league check` by their own tests, and play real leagues."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from agent_league.cli.new import Language
+from agent_league.conformance.record import validate_record
+from tests.cli.command import BOUND, LEAGUE_ID, Running, environment, free_ports, league, running
+
+OLDEST_NODE = 20
+
+
+def usable_node() -> str | None:
+    """Node, where there is one that is new enough."""
+    node = shutil.which("node")
+    said = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout if node else "v0"
+    return node if int(said.lstrip("v").partition(".")[0] or 0) >= OLDEST_NODE else None
+
+
+NODE = usable_node()
+NO_NODE = f"there is no Node of version {OLDEST_NODE} or newer here; install nodejs"
+FILES = {
+    Language.PYTHON: {"README.md", "config.json", "player.py", "test_player.py"},
+    Language.JAVASCRIPT: {"README.md", "config.json", "league.js", "package.json", "player.js", "player.test.js"},
+}
+START: dict[Language, list[object]] = {
+    Language.PYTHON: [sys.executable, "player.py"],
+    Language.JAVASCRIPT: [NODE, "player.js"],
+}
+TEST: dict[Language, list[object]] = {
+    Language.PYTHON: [sys.executable, "-m", "unittest"],
+    Language.JAVASCRIPT: [NODE, "--test"],
+}
+
+runs = pytest.mark.parametrize(
+    "language",
+    [
+        Language.PYTHON,
+        pytest.param(
+            Language.JAVASCRIPT,
+            marks=pytest.mark.skipif(NODE is None, reason=NO_NODE),
+        ),
+    ],
+)
+
+
+def starter(folder: Path, language: Language, *options: object) -> Path:
+    done = league("new", "player", folder, "--language", language, *options)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("language", Language)
+def test_a_starter_is_written_with_name_and_port_and_says_what_to_do_next(tmp_path: Path, language: Language) -> None:
+    folder = tmp_path / "my agents" / "first"
+    done = league("new", "player", folder, "--language", language, "--name", 'Zoë "Z"', "--port", 12345)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert {path.name for path in folder.iterdir()} == FILES[language]
+    config = (folder / "config.json").read_text(encoding="utf-8")
+    assert "Zoë" in config
+    assert json.loads(config) == {
+        "name": 'Zoë "Z"',
+        "port": 12345,
+        "manager": "http://localhost:8000/mcp",
+    }
+    *written, change, check, play = done.stderr.splitlines()
+    assert {Path(line.removeprefix("wrote ")) for line in written} == set(folder.iterdir())
+    assert "`choose`" in change
+    assert f"cd '{folder}' && " in check
+    assert "README.md" in play
+
+
+def test_without_a_language_it_is_python_and_without_a_name_that_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "alice").mkdir()
+    assert league("new", "player", ".", cwd=tmp_path / "alice").returncode == 0
+    assert {path.name for path in (tmp_path / "alice").iterdir()} == FILES[Language.PYTHON]
+    config = json.loads((tmp_path / "alice" / "config.json").read_text(encoding="utf-8"))
+    assert (config["name"], config["port"]) == ("alice", 8101)
+
+
+def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "player.py").write_text("mine")
+    done = league("new", "player", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == f"league: {tmp_path} is not empty; name a folder that is new or empty. Nothing was written.\n"
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["player", "file"], "league: file is a file; name a folder that is new or empty. Nothing was written."),
+        (["player", "file/inner"], "league: file/inner can't be written: Not a directory"),
+        (["player", "/proc/agent-league"], "league: /proc/agent-league can't be written: "),
+        (["player", "x", "--language", "cobol"], "'cobol' is not one of 'python', 'javascript'"),
+        (["referee", "x"], "'referee' is not one of 'player'"),
+        (["player", "x", "--port", "0"], "--port"),
+        (["player", "x", "--name", ""], "league: --name '': expected 1 to 100 characters that people can see"),
+        (["player", "x", "--name", "a\x1b[2J"], "league: --name 'a\\x1b[2J': expected 1 to 100 characters"),
+        (["player", "x", "--name", "n" * 101], "expected 1 to 100 characters that people can see"),
+    ],
+)
+def test_a_mistake_is_told_and_nothing_is_written(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    done = league("new", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"file": "mine"}
+
+
+def test_the_javascript_starter_needs_nothing_but_node(tmp_path: Path) -> None:
+    folder = starter(tmp_path / "js", Language.JAVASCRIPT)
+    package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    assert not [name for name in package if "ependencies" in name]
+    code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.js"))
+    needed = set(re.findall(r"""require\(["']([^"']+)["']\)""", code))
+    assert {name for name in needed if not name.startswith("./")} >= {"node:http"}
+    assert not [name for name in needed if not name.startswith(("node:", "./"))]
+    assert not re.search(r"^\s*import ", code, re.MULTILINE)
+
+
+@pytest.mark.parametrize("language", Language)
+def test_a_starter_s_readme_is_short_and_names_only_what_is_there(tmp_path: Path, language: Language) -> None:
+    readme = (starter(tmp_path / "x", language) / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 14
+    named = set(re.findall(r"\b[\w.]+\.(?:py|js|json)\b", readme))
+    assert named
+    assert named <= FILES[language]
+
+
+def own_test(folder: Path, language: Language) -> subprocess.CompletedProcess[str]:
+    """Runs a starter's test as its README says, with `league` on the PATH."""
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        [str(part) for part in TEST[language]],
+        cwd=folder,
+        env=environment(PATH=programs),
+        capture_output=True,
+        text=True,
+        timeout=2 * BOUND,
+        check=False,
+    )
+
+
+@runs
+def test_a_starter_s_own_test_runs_league_check_and_passes(tmp_path: Path, language: Language) -> None:
+    done = own_test(starter(tmp_path / "x", language), language)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^Ran 1 test|^\S pass 1$", done.stdout + done.stderr, re.MULTILINE)
+
+
+def spoil(folder: Path, language: Language) -> str:
+    """Makes a starter answer wrongly; the step at which `league check` must notice."""
+    path = folder / str(START[language][1])
+    good = path.read_text(encoding="utf-8")
+    if language is Language.JAVASCRIPT:
+        path.write_text(good.replace('"even"', '"EVEN"').replace('"odd"', '"ODD"'), encoding="utf-8")
+        return "CHOOSE_PARITY_RESPONSE: parity_choice"
+    clock = 'from agent_league.players import actuators\nactuators.format_utc = lambda _: "noon"\n'
+    path.write_text(clock + good, encoding="utf-8")
+    return "CHOOSE_PARITY_RESPONSE: timestamp"
+
+
+@runs
+def test_a_starter_s_own_test_says_what_league_check_found(tmp_path: Path, language: Language) -> None:
+    folder = starter(tmp_path / "x", language)
+    step = spoil(folder, language)
+    done = own_test(folder, language)
+    assert done.returncode == 1
+    assert f"FAIL {step}" in done.stdout + done.stderr
+
+
+WARNED = {
+    Language.PYTHON: set[str](),
+    Language.JAVASCRIPT: {
+        "a wrong token is refused",
+        "a token of another match is refused",
+        "a stranger in the manager's name is refused",
+    },
+}
+"""What the starters put up with: players of others may take a referee at its word."""
+
+
+@runs
+def test_league_check_warns_of_nothing_but_what_is_left_to_the_player(tmp_path: Path, language: Language) -> None:
+    port = free_ports(2)
+    folder, manager = starter(tmp_path / "x", language), f"http://localhost:{port + 1}/mcp"
+    home = environment(LEAGUE_HOME=str(tmp_path / "SHARED"))
+    player = Running([*START[language], "--port", port, "--manager", manager], folder, home)
+    try:
+        done = league("check", f"http://localhost:{port}/mcp", "--manager-port", port + 1, "--wait", BOUND)
+    finally:
+        player.close()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set(re.findall(r"^ *\d+ (?:WARN|FAIL) (.+)$", done.stdout, re.MULTILINE)) == WARNED[language]
+
+
+@pytest.mark.skipif(NODE is None, reason=NO_NODE)
+def test_where_there_is_no_league_command_the_javascript_test_says_so(tmp_path: Path) -> None:
+    folder = starter(tmp_path / "x", Language.JAVASCRIPT)
+    done = subprocess.run(
+        [str(NODE), "--test"],
+        cwd=folder,
+        env=environment(LEAGUE="no-such-league"),
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "there is no command no-such-league here; install agent-league, or name it in LEAGUE" in done.stdout
+    assert re.search(r"^\S skipped 1$", done.stdout, re.MULTILINE)
+
+
+@runs
+def test_a_starter_plays_a_whole_league_with_ours(tmp_path: Path, language: Language) -> None:
+    port = free_ports(5)
+    home, url = ["--home", tmp_path / "SHARED"], f"http://localhost:{port}/mcp"
+    folder = starter(tmp_path / "x", language, "--name", "Starter", "--port", port + 4)
+    ours = [
+        ["manager", "--port", port, "--players", 3, "--referees", 1, "--exit-when-done", *home],
+        ["referee", "--port", port + 1, "--manager", url, "--exit-when-done", *home],
+        ["player", "--port", port + 2, "--manager", url, "--exit-when-done", *home],
+        ["player", "--port", port + 3, "--manager", url, "--exit-when-done", *home],
+    ]
+    with ExitStack() as stack:
+        mine = Running([*START[language], "--manager", url], folder, environment(LEAGUE_HOME=str(home[1])))
+        stack.callback(mine.close)
+        mine.prints(f"Starter at http://localhost:{port + 4}/mcp registers with {url}")
+        processes = stack.enter_context(running(*ours))
+        assert [process.ends() for process in processes] == [0, 0, 0, 0]
+        mine.prints("Registered as P0")
+        assert "Traceback" not in mine.text
+        assert mine.process.poll() is None, "it is still there"
+        processes[0].prints("registered: Starter")
+    matches = tmp_path / "SHARED" / "data" / "matches" / LEAGUE_ID
+    results = [json.loads(path.read_text())["result"] for path in matches.glob("R*.json")]
+    assert len(results) == 3
+    assert {how for result in results for how in result["terminations"].values()} == {"normal"}, "nobody failed"
+    report = validate_record(tmp_path / "SHARED")
+    assert report.lines() == ["100% of messages valid (30 of 30): 18 sent, 12 received"]
+    tokens = [json.loads(path.read_text())["transcript"] for path in matches.glob("R*.json")]
+    assert {line["token"] for lines in tokens for line in lines if line["direction"] == "received"} == {"ok"}
+
+
+@runs
+def test_a_starter_whose_port_is_taken_ends_with_a_sentence(tmp_path: Path, language: Language) -> None:
+    port = free_ports(2)
+    folder = starter(tmp_path / "x", language, "--port", port)
+    with ExitStack() as stack:
+        started = []
+        for _ in range(2):
+            process = Running(
+                [*START[language], "--manager", f"http://localhost:{port + 1}/mcp"], folder, environment()
+            )
+            stack.callback(process.close)
+            started.append(process)
+            if len(started) == 1:
+                process.prints("registers with")
+        assert started[1].ends() == 2
+        assert f"{port}" in started[1].text
+        assert "Traceback" not in started[1].text
+
+
+@runs
+def test_a_port_that_is_none_ends_a_starter_with_a_sentence(tmp_path: Path, language: Language) -> None:
+    folder = starter(tmp_path / "x", language)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps({**config, "port": 70000}), encoding="utf-8")
+    process = Running(START[language], folder, environment(LEAGUE_HOME=str(tmp_path / "SHARED")))
+    try:
+        assert process.ends() == 2
+        assert "expected a port from 1 to 65535, found '70000'" in process.text
+    finally:
+        process.close()

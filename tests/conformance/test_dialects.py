@@ -1,0 +1,91 @@
+"""Players that speak otherwise are understood and judged all the same, and their dialect is named."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from agent_league.conformance.bench import Options
+from agent_league.conformance.check import check_agent
+from agent_league.conformance.steps import Report, Verdict
+from tests.cli.command import free_ports
+from tests.foreign import players
+from tests.foreign.sample_player import SamplePlayer
+from tests.foreign.stage import started
+from tests.foreign.v1_player import V1FramedPlayer, V1MovePlayer, V1Player
+
+BOUND = 60
+SEEDS = "league.v2, the form of the seeds, "
+DIALECTS: dict[Any, str] = {
+    SamplePlayer: "league.v2, in the form of the seeds",
+    players.BarePlayer: "league.v2, the bare message as the body",
+    players.TypePlayer: "league.v2, message type as the method",
+    players.SmallPlayer: "league.v2, message type in small letters",
+    players.HandlerPlayer: "league.v2, one method, handle_message, for everything",
+    players.StructuredToolPlayer: "league.v2, tools/call with the method's name",
+    players.ToolPlayer: "league.v2, tools/call with the method's name, answers in result.content[0].text",
+    players.ReceivePlayer: "league.v2, names that say what is received, or run",
+    players.ParityChoosePlayer: "league.v2, message type in small letters, choose_parity as 'parity_choose'",
+    players.NotFoundPlayer: "league.v2, message type in small letters",
+    players.ChoicePlayer: SEEDS + "'choice' for 'parity_choice'",
+    players.AcceptedPlayer: SEEDS + "'accepted' for 'accept'",
+    players.JoinedPlayer: SEEDS + "'status' 'joined' for 'accept'",
+    players.MessagePlayer: SEEDS + "answers in result.message",
+    players.RequestShapedPlayer: SEEDS + "answers in params",
+    players.BareReplyPlayer: SEEDS + "answers in the bare body",
+    players.PushedPlayer: SEEDS + "answers in a call of its own to the referee",
+    V1Player: "league.v1",
+    V1MovePlayer: "league.v1",
+    V1FramedPlayer: "league.v1, answers in result",
+}
+
+
+async def checked(kind: Any) -> Report:
+    port = free_ports(2)
+    player = kind(port, f"http://localhost:{port + 1}/mcp")
+    registering = threading.Thread(target=register, args=(player,))
+    async with started(player), asyncio.timeout(BOUND):
+        registering.start()
+        report = await check_agent(
+            f"http://localhost:{port}/mcp", options=Options(wait=10, timeout=10), manager_port=port + 1
+        )
+        await asyncio.to_thread(registering.join)
+    return report
+
+
+def register(player: Any) -> None:
+    """Registers as soon as the checker's manager is there."""
+    for _ in range(1000):
+        try:
+            player.register()
+        except OSError:
+            threading.Event().wait(0.01)
+        else:
+            return
+
+
+@pytest.mark.parametrize("kind", DIALECTS, ids=lambda kind: kind.__name__)
+async def test_the_dialect_is_named_and_nothing_but_warnings_comes_of_it(
+    kind: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    report = await checked(kind)
+    assert report.dialect == DIALECTS[kind]
+    failures = {step.name: step.came for step in report.outcomes if step.verdict is Verdict.FAIL}
+    assert failures == {}
+    assert report.ok
+    assert report.count(Verdict.PASS) >= 40
+    capfd.readouterr()  # these players complain of broken input in their terminal
+
+
+async def test_another_spelling_is_a_warning_that_names_the_method_to_serve() -> None:
+    report = await checked(players.TypePlayer)
+    warnings = {step.name: step.hint for step in report.outcomes if step.verdict is Verdict.WARNING}
+    assert "`choose_parity`" in warnings["choose_parity is answered"]
+    assert "`handle_game_invitation`" in warnings["handle_game_invitation is answered"]
+
+
+async def test_another_field_name_is_a_warning_that_names_both() -> None:
+    report = await checked(players.ChoicePlayer)
+    warnings = {step.name: step.came for step in report.outcomes if step.verdict is Verdict.WARNING}
+    assert warnings["CHOOSE_PARITY_RESPONSE: the names of its fields"] == "'choice' for 'parity_choice'"

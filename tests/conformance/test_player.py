@@ -1,0 +1,212 @@
+"""The check of a player: a good one passes everything, and each planted fault is found at its step and named."""
+
+import asyncio
+
+import pytest
+
+from agent_league.conformance.bench import Options
+from agent_league.conformance.check import check_agent
+from agent_league.conformance.player import judge_latency, player_steps
+from agent_league.conformance.steps import Report, Verdict
+from agent_league.model.agents import Role
+from tests.cli.command import free_ports
+from tests.conformance.faulty import faulty_player
+
+BOUND = 60
+ENVELOPE = ("protocol", "message_type", "sender", "timestamp", "conversation_id", "match_id", "player_id")
+REPLIES = ("GAME_JOIN_ACK", "CHOOSE_PARITY_RESPONSE")
+
+
+async def checked(*faults: str, strict: bool = False, registers: bool = True, timeout: float | None = None) -> Report:
+    """The report on a player with these faults."""
+    port = free_ports(2)
+    with faulty_player(port, port + 1 if registers else None, *faults):
+        async with asyncio.timeout(BOUND):
+            return await check_agent(
+                f"http://localhost:{port}/mcp",
+                role=Role.PLAYER,
+                options=Options(timeout=timeout, wait=10 if registers else 0),
+                manager_port=port + 1,
+                strict=strict,
+            )
+
+
+def found(report: Report, verdict: Verdict) -> dict[str, str]:
+    """The steps with this verdict: what came, and the hint."""
+    return {step.name: f"{step.came} | {step.hint}" for step in report.outcomes if step.verdict is verdict}
+
+
+def test_a_player_is_judged_in_at_least_40_steps_with_names_of_their_own() -> None:
+    names = [step.name for step in player_steps()]
+    assert len(names) >= 40
+    assert len(set(names)) == len(names)
+
+
+async def test_a_good_player_passes_every_step_also_strictly() -> None:
+    report = await checked(strict=True)
+    assert found(report, Verdict.FAIL) == {}
+    assert list(found(report, Verdict.SKIPPED)) == ["make_move is answered with a legal move"]
+    assert report.dialect == "league.v2, in the form of the seeds"
+    assert report.ok
+
+
+PLANTED = {
+    "wrong path": (["the path answers POST"], "/api answers"),
+    "wrong method name": (["choose_parity is answered"], "`choose_parity`"),
+    "wrong case": (["CHOOSE_PARITY_RESPONSE: parity_choice"], 'small letters and without blanks: "even"'),
+    "a blank": (["CHOOSE_PARITY_RESPONSE: parity_choice"], 'small letters and without blanks: "even"'),
+    "nonsense": (["CHOOSE_PARITY_RESPONSE: parity_choice"], '"parity_choice"'),
+    "local time": (
+        [
+            "LEAGUE_REGISTER_REQUEST: timestamp",
+            "GAME_JOIN_ACK: timestamp",
+            "GAME_JOIN_ACK: arrival_timestamp",
+            "CHOOSE_PARITY_RESPONSE: timestamp",
+        ],
+        "E021",
+    ),
+    "no time zone": (
+        [
+            "LEAGUE_REGISTER_REQUEST: timestamp",
+            "GAME_JOIN_ACK: timestamp",
+            "GAME_JOIN_ACK: arrival_timestamp",
+            "CHOOSE_PARITY_RESPONSE: timestamp",
+        ],
+        "E021",
+    ),
+    "lost conversation id": (
+        [
+            "GAME_JOIN_ACK: conversation_id",
+            "CHOOSE_PARITY_RESPONSE: conversation_id",
+            "three conversation ids come back, each with its answer",
+            "unusual conversation ids come back",
+        ],
+        '"conversation_id"',
+    ),
+    "lost id": (
+        [
+            "an integer id comes back",
+            "a string id comes back",
+            "a null id comes back",
+            "the id comes back with an error too",
+            "a batch is answered as a batch",
+        ],
+        "",
+    ),
+    "accept is a string": (["GAME_JOIN_ACK: accept is a boolean"], '"accept": true'),
+    "crash on GAME_OVER": (
+        [f"GAME_OVER after {how} is acknowledged" for how in ("a win", "a loss", "a draw", "a technical loss")],
+        "notify_match_result",
+    ),
+    "crash on technical loss": (["GAME_OVER after a technical loss is acknowledged"], "drawn_number"),
+    "dies on GAME_OVER": (["GAME_OVER after a win is acknowledged"], "notify_match_result"),
+    "unknown method answered": (["an unknown method is refused with -32601"], "-32601"),
+    "broken after malformed": (["still answers after a body that is not JSON"], "a body that is not JSON"),
+    "registers without version": (["LEAGUE_REGISTER_REQUEST: player_meta.version"], "player_meta.version"),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+async def test_a_planted_fault_is_found_at_its_step_and_named(fault: str) -> None:
+    steps, word = PLANTED[fault]
+    report = await checked(fault)
+    failures = found(report, Verdict.FAIL)
+    assert list(failures) == steps
+    assert all(word in said for said in failures.values()), failures
+    assert not report.ok
+
+
+@pytest.mark.parametrize("reply", REPLIES)
+@pytest.mark.parametrize("what", ["no", "number", "other"])
+async def test_a_field_of_a_reply_that_is_missing_or_of_another_type_or_value_is_named(what: str, reply: str) -> None:
+    names = [name for name in ENVELOPE if (what, name) != ("other", "timestamp")]
+    report = await checked(*(f"{what} {name} in {reply}" for name in names))
+    failures = found(report, Verdict.FAIL)
+    for name in names:
+        assert f"'{name}' is" in failures[f"{reply}: {name}"]
+    others = {step for step in failures if step not in {f"{reply}: {name}" for name in ENVELOPE}}
+    assert all("conversation ids" in step for step in others), others
+
+
+async def test_a_missing_field_is_the_only_step_that_fails() -> None:
+    report = await checked("no sender in CHOOSE_PARITY_RESPONSE")
+    assert list(found(report, Verdict.FAIL)) == ["CHOOSE_PARITY_RESPONSE: sender"]
+    assert "'sender' is missing" in found(report, Verdict.FAIL)["CHOOSE_PARITY_RESPONSE: sender"]
+
+
+async def test_where_nobody_listens_the_first_step_says_so_and_the_others_are_skipped() -> None:
+    async with asyncio.timeout(BOUND):
+        report = await check_agent(
+            f"http://localhost:{free_ports(1)}/mcp", options=Options(wait=0), manager_port=free_ports(1)
+        )
+    failures = found(report, Verdict.FAIL)
+    assert list(failures) == ["a server listens at the address"]
+    assert "nobody listens there" in failures["a server listens at the address"]
+    assert report.count(Verdict.SKIPPED) == len(report.outcomes) - 1
+
+
+async def test_an_answer_over_the_limit_is_too_slow_and_what_hangs_on_it_is_skipped() -> None:
+    report = await checked("too slow", timeout=2)
+    failures = found(report, Verdict.FAIL)
+    assert list(failures) == ["choose_parity is answered"]
+    assert "Too slow" in failures["choose_parity is answered"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"), [(0.1, Verdict.PASS), (2.4, Verdict.PASS), (2.6, Verdict.WARNING), (5.1, Verdict.FAIL)]
+)
+def test_an_answer_is_measured_against_its_limit(seconds: float, verdict: Verdict) -> None:
+    assert judge_latency(seconds, 5).verdict is verdict
+
+
+TOKENS = [
+    "a wrong token is refused",
+    "a token of another match is refused",
+    "a stranger in the manager's name is refused",
+]
+
+
+async def test_a_wrong_token_that_is_accepted_is_a_warning_and_strictly_a_failure() -> None:
+    tolerant, strict = await checked("wrong token accepted"), await checked("wrong token accepted", strict=True)
+    assert list(found(tolerant, Verdict.WARNING)) == TOKENS
+    assert "auth_token" in found(tolerant, Verdict.WARNING)[TOKENS[0]]
+    assert tolerant.ok
+    assert list(found(strict, Verdict.FAIL)) == TOKENS
+    assert not strict.ok
+
+
+async def test_a_player_that_never_registered_is_checked_without_what_hangs_on_it() -> None:
+    report = await checked(registers=False)
+    assert found(report, Verdict.FAIL) == {}
+    skipped = found(report, Verdict.SKIPPED)
+    assert "registration not seen within 0 s" in skipped["registers with the manager"]
+    assert set(TOKENS) <= set(skipped)
+
+
+WARNED = {
+    "registers without sender": "LEAGUE_REGISTER_REQUEST: sender",
+    "no health": "GET /health answers",
+    "changes its mind": "the same question gets the same answer",
+    "no auth_token in GAME_JOIN_ACK": "GAME_JOIN_ACK: auth_token",
+    "no arrival_timestamp in GAME_JOIN_ACK": "GAME_JOIN_ACK: arrival_timestamp",
+}
+
+
+@pytest.mark.parametrize("fault", WARNED)
+async def test_what_the_seeds_leave_open_is_a_warning(fault: str) -> None:
+    report = await checked(fault)
+    assert found(report, Verdict.FAIL) == {}
+    assert list(found(report, Verdict.WARNING)) == [WARNED[fault]]
+
+
+async def test_a_clock_that_is_far_off_is_a_warning_at_every_message() -> None:
+    report = await checked("yesterday")
+    assert found(report, Verdict.FAIL) == {}
+    assert all(step.endswith("timestamp is about now") for step in found(report, Verdict.WARNING))
+    assert len(found(report, Verdict.WARNING)) == 3
+
+
+async def test_a_token_of_somebody_else_in_an_answer_is_a_failure() -> None:
+    report = await checked("other auth_token in GAME_JOIN_ACK")
+    assert list(found(report, Verdict.FAIL)) == ["GAME_JOIN_ACK: auth_token"]
+    assert "something-else" not in found(report, Verdict.FAIL)["GAME_JOIN_ACK: auth_token"]
