@@ -41,9 +41,9 @@ class Watched:
         if isinstance(event, LeagueCompleted):
             self._over.set()
 
-    async def completed(self) -> LeagueCompleted:
+    async def completed(self, bound: float = BOUND) -> LeagueCompleted:
         """The end of the league, within the bound."""
-        async with asyncio.timeout(BOUND):
+        async with asyncio.timeout(bound):
             await self._over.wait()
         return next(event for event in self.events if isinstance(event, LeagueCompleted))
 

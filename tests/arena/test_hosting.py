@@ -100,3 +100,28 @@ async def test_a_port_that_is_taken_at_the_last_moment_leaves_nothing_behind(sma
         with pytest.raises(PortInUse):
             await serve(small.seats, asyncio.Event())
     check_ports(small.seats)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+async def test_a_player_answers_at_its_name_of_v1_too_and_a_manager_takes_registrations_at_their_own_path(
+    plan: PlanMaker, strict: bool
+) -> None:
+    port = free_ports(4)
+    where = {"manager_port": port, "referee_port": port + 1, "player_port": port + 2}
+    made = plan({"tolerance.strict": strict}, players=2, referees=1, **where)
+    stop, ready = asyncio.Event(), asyncio.Event()
+    seats = [made.manager, *made.referees, made.players[0]]
+    paths = {"/register": [200, 404, 404], "/player_001": [404, 404, 200]}
+    if strict:
+        paths["/register"] = [404, 404, 404]
+    serving = asyncio.create_task(serve(seats, stop, ready=ready.set))
+    async with asyncio.timeout(BOUND), aiohttp.ClientSession() as session:
+        await ready.wait()
+        for path, expected in paths.items():
+            found = []
+            for seat in seats:
+                async with session.post(f"http://127.0.0.1:{seat.port}{path}", json={"message_type": "X"}) as response:
+                    found.append(response.status)
+            assert found == expected
+        stop.set()
+        await serving

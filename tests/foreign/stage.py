@@ -109,7 +109,7 @@ async def play_with_players(made: LeaguePlan, *kinds: type[ForeignPlayer]) -> tu
         league = await stack.enter_async_context(hosted(made, guests=len(guests)))
         registrations = [await asyncio.to_thread(guest.register) for guest in guests]
         assert [answer.get("status") for answer in registrations] == ["ACCEPTED"] * len(guests), registrations
-        await league.completed()
+        await league.completed(BOUND + 5 * len(made.players))
         for guest in guests:
             assert not isinstance(guest, V1Player) or await asyncio.to_thread(guest.over.wait, BOUND)
     return Played(league.events, match_files(made), registrations), guests

@@ -229,6 +229,27 @@ async def test_a_guest_that_knows_no_order_starts_with_the_announcement(home: Pa
         assert "matches started by ROUND_ANNOUNCEMENT" in end.tolerated["REF01"]
 
 
+@pytest.mark.parametrize("unknown", UNKNOWN)
+@in_virtual_time
+async def test_a_guest_that_knows_no_order_and_plays_for_a_while_keeps_its_match(home: Path, unknown: str) -> None:
+    reports: list[Any] = []
+
+    async def notify_round(message: Params) -> Any:
+        asyncio.get_running_loop().call_later(
+            30, lambda: reports.append(asyncio.ensure_future(guest.report("R1M1", "P02")))
+        )
+        return OK
+
+    async with at_work(virtual(home)) as here:
+        await here.seat_players(2)
+        guest = await Guest(here, 1, {"notify_round": notify_round}, UNKNOWN[unknown]).register()
+        other = await here.seat_referee()
+        assert await here.start() == OK
+        end = await completed(here)
+        assert (other.orders, here.manager.season.results["R1M1"].winner) == ([], "P02")
+        assert end.tolerated["REF01"] == ("matches started by ROUND_ANNOUNCEMENT",)
+
+
 @in_virtual_time
 async def test_a_guest_is_told_of_a_round_once_the_players_know_of_it(home: Path) -> None:
     known: list[int] = []
@@ -293,14 +314,18 @@ async def test_a_guest_that_is_gone_loses_its_match_with_its_lease(home: Path) -
         assert passed() <= 3 * LEASE
 
 
+@pytest.mark.parametrize("side_by_side", [False, True])
 @in_virtual_time
-async def test_the_more_matches_a_guest_has_the_more_time_it_gets(home: Path) -> None:
-    """It plays one after the other, and answers nothing meanwhile."""
+async def test_the_more_matches_a_guest_has_the_more_time_it_gets(home: Path, side_by_side: bool) -> None:
+    """It plays one after the other, or both a little at a time, and answers nothing meanwhile."""
     one_at_a_time = asyncio.Lock()
 
     async def run_match(order: Params) -> Any:
-        async with one_at_a_time:
-            await asyncio.sleep(limit(home) - 20)
+        if side_by_side:
+            await asyncio.sleep(2 * (limit(home) - 20))
+        else:
+            async with one_at_a_time:
+                await asyncio.sleep(limit(home) - 20)
         return {"winner": order["player_A_id"]}
 
     async with at_work(virtual(home)) as here:

@@ -375,10 +375,19 @@ async def test_one_that_acknowledges_and_never_answers_loses_within_three_deadli
 
 @in_virtual_time
 async def test_a_strict_referee_waits_for_no_answer_in_a_call_of_its_own(home: Path) -> None:
+    async def accepted(body: bytes, bearer: str | None = None) -> bytes | None:
+        """Takes whatever comes (202), and sends its answers by itself."""
+        frame = json.loads(body)
+        if (script := scripts.get(frame["method"])) is not None:
+            await script(frame["params"])
+        return None
+
     async with hall(home, {"tolerance.strict": True}) as match:
         match.pair()
-        match.seat("P01", "even", **pushes(match, "P01"))
-        report = await match.play(**known(match))
+        scripts = pushes(match, "P01")
+        match.network.attach(match.players["P01"].endpoint, accepted)
+        assert await match.start(**known(match)) == OK
+        (report,) = await match.manager.hears("report_match_result")
         assert asyncio.get_running_loop().time() < 5
     assert report["result"]["terminations"] == {"P01": "unreadable_answer"}
 
@@ -393,3 +402,35 @@ async def test_no_pushed_token_is_written_anywhere(home: Path) -> None:
     text = json.dumps([match.record(), match.log()])
     assert "answer in a call of its own" in text
     assert not [player for player in match.players.values() if str(player.token) in text]
+
+
+DEEP = '{"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": "even", "x": ' + "[" * 500 + "]" * 500 + "}"
+BREAKING: dict[str, Any] = {
+    "nested too deep in a text": {"content": [{"type": "text", "text": DEEP}]},
+    "a type that is a list": {"message_type": ["CHOOSE_PARITY_RESPONSE"], "parity_choice": "even"},
+    "a status that is an object": {"status": {"status": "ok"}},
+    "a sender of a megabyte": {"choice": ["even"], "sender": "x" * 1_000_000},
+}
+
+
+@pytest.mark.parametrize("how", BREAKING)
+@pytest.mark.parametrize("protocol", ["league.v1", "league.v2"])
+@in_virtual_time
+async def test_an_answer_that_is_meant_to_break_us_costs_its_player_the_match_and_nobody_else_anything(
+    home: Path, how: str, protocol: str
+) -> None:
+    play = {"play": {"action": "choose", "value": "even"}} if how == "a type that is a list" else {}
+
+    async def answer_all(body: bytes, bearer: str | None = None) -> bytes:
+        if "INVITATION" in body.decode():
+            return json.dumps({"accept": True, "status": "READY"}).encode()
+        return json.dumps({"jsonrpc": "2.0", "result": {**BREAKING[how], **play}, "id": 1}).encode()
+
+    async with hall(home) as match:
+        match.pair()
+        match.network.attach(match.players["P01"].endpoint, answer_all)
+        assert await match.start(P01={"protocol": protocol}) == OK
+        (report,) = await match.manager.hears("report_match_result")
+    assert report["result"]["winner"] == "P02"
+    assert report["result"]["terminations"]["P01"] in ("unreadable_answer", "illegal_move")
+    assert "match_aborted" not in {line["event_type"] for line in match.log()}

@@ -25,6 +25,8 @@ from tests.protocol.examples_v1 import example as v1
 from tests.referee.hall import LEAGUE, Hall, hall
 
 V1 = {"protocol": "league.v1"}
+THOUGHT = 0.01
+"""Seconds that a scripted player takes for an answer."""
 
 
 class Fixed:
@@ -196,6 +198,7 @@ class V1Player:
         self.choice = choice
         self.heard: list[dict[str, Any]] = []
         self.log: list[tuple[str, str]] = []
+        self.asked_at = 0.0
         seat = match.seat(player_id)
         match.network.attach(seat.endpoint, self.answer)
 
@@ -204,7 +207,8 @@ class V1Player:
         self.heard.append(message)
         kind = message["message_type"]
         self.log.append((self.id, kind))
-        await asyncio.sleep(0.01)
+        self.asked_at = asyncio.get_running_loop().time() if kind == "PLAY_REQUEST" else self.asked_at
+        await asyncio.sleep(THOUGHT)
         match kind:
             case "GAME_INVITATION":
                 reply = self._reply(message, "GAME_INVITATION_RESPONSE", status="READY")
@@ -233,6 +237,7 @@ async def test_a_match_of_v1_goes_the_way_of_001_and_no_choice_is_shown_early(ho
         assert await match.start(P01=V1, P02=V1) == {"status": "ok"}
         bearer, report = await reports.get()
         assert (a.types(), b.types()) == (ORDER, ORDER)
+        assert b.asked_at >= a.asked_at + THOUGHT  # the defender, once the challenger has answered
         asked = a.log.index(("player_001", "PLAY_REQUEST"))
         assert asked < a.log.index(("player_001", "PLAY_VALIDATION")) < a.log.index(("player_002", "PLAY_VALIDATION"))
         assert a.log.index(("player_002", "PLAY_REQUEST")) < a.log.index(("player_002", "PLAY_VALIDATION"))

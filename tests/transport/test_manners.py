@@ -269,10 +269,11 @@ async def test_an_answer_that_comes_by_itself_is_taken_whenever_it_comes(after: 
     heard = await manners.ask(PEER, INVITE, LIMIT, push=push)
     assert heard == Heard(ACK, ("answer in a call of its own",))
     assert asyncio.get_running_loop().time() == after
-    before, push = len(peer.calls), future()
-    peer.script = pushing(push, 3.0)
-    assert (await manners.ask(PEER, INVITE, LIMIT, push=push)).message == ACK
-    assert len(peer.calls) == before + 1  # it is known to push, and given its time
+    for question in (INVITE, CHOOSE):
+        before, push = len(peer.calls), future()
+        peer.script = pushing(push, 3.0)
+        assert (await manners.ask(PEER, question, LIMIT, push=push)).message == ACK
+        assert len(peer.calls) == before + 1  # it is known to push, and given its time
 
 
 @in_virtual_time

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Sequence
 from random import Random
 
 from agent_league.config.models import SystemConfig
-from agent_league.errors import BadAnswer, CallFailed, Refusal
+from agent_league.errors import CallFailed, PeerRefused, Refusal
 from agent_league.league.announcer import Announcer
 from agent_league.league.assignment import Desk
 from agent_league.league.dialect import ManagerWords
@@ -22,7 +22,7 @@ from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Referee
 from agent_league.model.events import AgentRegistered, AgentStateChanged, Event, MatchFinished
 from agent_league.model.schedule import Pairing, Round
-from agent_league.transport.manners import Call, Manners, is_unknown_method
+from agent_league.transport.manners import Call, Manners
 from agent_league.transport.peer import Line
 from agent_league.transport.retry import reconnect_delay
 
@@ -306,8 +306,9 @@ class Conductor:
 
 
 def _knows_no_order(error: CallFailed) -> bool:
-    """Whether a referee has no method for it; some say so in ways of their own."""
-    return isinstance(error, BadAnswer) or is_unknown_method(error)
+    """Whether a referee has no method for it: it answers, but not in the words of the league."""
+    refused = isinstance(error, PeerRefused) and "error" not in error.answer
+    return not refused and not error.code.retryable
 
 
 async def _within(seconds: float, wait: Awaitable[object]) -> bool:
