@@ -72,7 +72,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 def test_stdout_is_exactly_one_json_object(played: Played) -> None:
     assert played.code == 0, played.err
     assert played.out.count("\n") == 1
-    assert set(played.summary) == {"league_id", "rounds", "matches", "champion", "standings", "seconds"}
+    assert set(played.summary) == {"league_id", "rounds", "matches", "champion", "standings", "tolerated", "seconds"}
+    assert played.summary["tolerated"] == {}
     assert (played.summary["league_id"], played.summary["rounds"], played.summary["matches"]) == (LEAGUE_ID, 3, 6)
     assert played.summary["seconds"] > 0
 

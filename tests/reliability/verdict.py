@@ -67,7 +67,11 @@ def _read(home: Path) -> Saved | None:
 
 
 def results_of(saved: Saved) -> dict[str, Mapping[str, Any]]:
-    return {match.match_id: match.result or {} for match in saved.matches}
+    """What counts of each result: a player that came back in mid-match has another token, which is noted."""
+    return {
+        match.match_id: {name: value for name, value in (match.result or {}).items() if name != "tolerated"}
+        for match in saved.matches
+    }
 
 
 def table_of(home: Path) -> list[dict[str, Any]]:

@@ -43,6 +43,8 @@ def _copy_missing(source_folder: Path, target_folder: Path) -> list[Path]:
         target = target_folder / source.relative_to(source_folder)
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+            unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+            shutil.copyfile(source, unfinished)
+            unfinished.replace(target)  # agents that are started together must not read half a file
             written.append(target)
     return written
