@@ -1,12 +1,14 @@
 """`league check` as a person uses it: lines, reports, exit codes, and our own three agents."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.cli.command import free_ports, league, running, until
+from tests.cli.command import BOUND, LEAGUE, environment, free_ports, league, running, until
 from tests.conformance.faulty import faulty_player
 
 
@@ -33,7 +35,7 @@ def test_a_good_player_has_a_line_a_step_a_summary_its_dialect_and_exit_code_0()
     assert "FAIL" not in done.stdout
     assert " failed, 1 skipped." in lines[-3]
     assert lines[-2:] == [
-        "Dialect: league.v2, in the form of the seeds",
+        "Dialect: league.v2, in the protocol's own form",
         f"The player at http://localhost:{port}/mcp passes.",
     ]
 
@@ -45,9 +47,9 @@ def test_a_fault_is_shown_with_what_was_sent_expected_and_came_and_exit_code_1(t
     assert done.returncode == 1
     block = done.stdout.partition("FAIL CHOOSE_PARITY_RESPONSE: parity_choice\n")[2].splitlines()
     titles = [line.strip().partition(":")[0] for line in block[:4]]
-    assert titles == ["sent", "expected", "came", "how to mend it"]
-    assert "'parity_choice' is \"Even\"" in block[2]
-    assert "small letters" in block[3]
+    assert titles == ["how to mend it", "sent", "expected", "came"]
+    assert "'parity_choice' is \"Even\"" in block[3]
+    assert "small letters" in block[0]
     assert "tok-" not in done.stdout
     assert "parity_choice" in page.read_text(encoding="utf-8")
 
@@ -62,6 +64,29 @@ def test_as_json_there_is_one_object_and_strictly_a_warning_fails() -> None:
     told = json.loads(strict.stdout)
     assert [step["name"] for step in told["steps"] if step["verdict"] == "fail"] == ["GET /health answers"]
     assert json.loads(tolerant.stdout)["counts"]["warning"] == 1
+
+
+def test_strictly_a_step_that_fails_is_shown_as_failed() -> None:
+    port = free_ports(2)
+    with faulty_player(port, port + 1, "no health"):
+        done = league("check", f"localhost:{port}", "--manager-port", port + 1, "--strict", "--wait", 20)
+    assert done.returncode == 1
+    assert "  4 FAIL GET /health answers" in done.stdout
+    assert "WARN" not in done.stdout
+
+
+@pytest.mark.parametrize("role", ["player", "referee"])
+def test_an_agent_of_another_league_is_not_checked_and_says_how_it_can_be(role: str, tmp_path: Path) -> None:
+    port = free_ports(3)
+    manager = ["manager", "--port", port, "--players", 50, "--home", tmp_path / "manager"]
+    agent = [role, "--port", port + 1, "--manager", f"localhost:{port}", "--home", tmp_path / "agent"]
+    with running(manager, agent) as (_, joined):
+        joined.prints("Registered as")
+        done = league("check", f"localhost:{port + 1}", "--manager-port", port + 2, "--wait", 0)
+    assert done.returncode == 2
+    assert "this agent belongs to another manager's league" in done.stdout
+    assert f"--manager http://localhost:{port + 2}/mcp" in done.stdout
+    assert " 0 failed" in done.stdout
 
 
 def test_a_player_that_registered_in_an_earlier_check_can_be_checked_again(tmp_path: Path) -> None:
@@ -83,6 +108,23 @@ def test_where_nobody_listens_it_says_so_and_has_exit_code_1() -> None:
     assert "nobody listens there" in done.stdout
 
 
+def test_as_json_the_result_is_whole_also_where_a_pipe_takes_little_at_once() -> None:
+    fcntl = pytest.importorskip("fcntl")
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    fcntl.fcntl(writer, getattr(fcntl, "F_SETPIPE_SZ", 1031), 4096)
+    port = free_ports(2)
+    address = ["check", f"http://localhost:{port}/mcp", "--wait", "0", "--manager-port", str(port + 1), "--json"]
+    with (
+        os.fdopen(reader, "rb") as stream,
+        subprocess.Popen([*LEAGUE, *address], stdout=writer, env=environment(PYTHONUNBUFFERED="1")) as process,
+    ):
+        os.close(writer)
+        told = json.loads(stream.read())
+        assert process.wait(BOUND) == 1
+    assert len(told["steps"]) > 40
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -91,7 +133,12 @@ def test_where_nobody_listens_it_says_so_and_has_exit_code_1() -> None:
         (["not an address"], "'not an address' is no address to check"),
         (["ftp://localhost:8101/mcp"], "is no address to check"),
         (["http://localhost:0/mcp"], "is no address to check"),
+        (["--record", ""], "--record: expected the path"),
         (["http://localhost:1/mcp", "--admin-token-file", "nowhere"], "can't read the admin token in nowhere"),
+        (["http://localhost:1/mcp", "--html", "nowhere/report.html"], "can't write the report nowhere/report.html"),
+        (["http://localhost:1/mcp", "--junit", "."], "can't write the report ."),
+        (["--record", ".", "--html", "x.html"], "--html: only for the check of an agent"),
+        (["--record", ".", "--junit", "x.xml", "--strict"], "--junit and --strict: only for the check of an agent"),
     ],
 )
 def test_what_cannot_be_checked_is_said_in_a_sentence_with_exit_code_2(arguments: list[str], sentence: str) -> None:
@@ -99,6 +146,7 @@ def test_what_cannot_be_checked_is_said_in_a_sentence_with_exit_code_2(arguments
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+    assert done.stdout == ""
 
 
 def test_a_manager_port_that_is_taken_is_said_in_a_sentence() -> None:

@@ -33,6 +33,10 @@ class Died(Exception):
     """The process is gone."""
 
 
+class BrokeOff(Exception):
+    """The connection is closed without an answer, or with this page."""
+
+
 class Faulty:
     """The player itself; `faults` are what is wrong with it."""
 
@@ -71,6 +75,10 @@ class Faulty:
         for name in [fault.removeprefix("registers without ") for fault in self.faults if "registers without" in fault]:
             request["params"].pop(name, None)  # type: ignore[attr-defined]
             request["params"]["player_meta"].pop(name, None)  # type: ignore[index]
+        if "registers an mcp address" in self.faults:
+            request["params"]["player_meta"]["contact_endpoint"] = f"mcp://localhost:{self.port}/mcp"  # type: ignore[index]
+        if "registers another port" in self.faults:
+            request["params"]["player_meta"]["contact_endpoint"] = "http://localhost:9/mcp"  # type: ignore[index]
         call = Request(str(self.manager), json.dumps(request).encode(), {"Content-Type": "application/json"})
         while not self.ending.is_set():
             try:
@@ -106,6 +114,8 @@ class Faulty:
         if isinstance(parsed, list):
             if not parsed or not all(isinstance(part, dict) for part in parsed):
                 return 200, _error(-32600, None)
+            if "breaks off on a batch" in self.faults:
+                raise BrokeOff
             return 200, [self.one(part, bearer) for part in parsed]
         if not isinstance(parsed, dict):
             return 200, _error(-32600, None)
@@ -170,6 +180,10 @@ class Faulty:
             return
         if "dies on GAME_OVER" in self.faults:
             raise Died
+        if "breaks off on GAME_OVER" in self.faults:
+            raise BrokeOff
+        if "HTML on GAME_OVER" in self.faults:
+            raise BrokeOff("<html><body>Something went wrong</body></html>")
         if "crash on GAME_OVER" in self.faults:
             raise KeyError("winner")
         if "crash on technical loss" in self.faults:
@@ -233,14 +247,19 @@ def _handler(player: Faulty, server_box: list[_Server]) -> type[BaseHTTPRequestH
                 server_box[0].socket.shutdown(socket.SHUT_RDWR)
                 server_box[0].socket.close()
                 raise
+            except BrokeOff as page:
+                if not page.args:
+                    return
+                status, answer = 200, page.args[0]
             except Exception as error:  # noqa: BLE001 - as a web framework does
                 status, answer = 500, {"detail": repr(error)}
             self._send(status, answer)
 
         def _send(self, status: int, answer: Any) -> None:
-            body = b"" if answer is None else json.dumps(answer).encode()
+            page = answer if isinstance(answer, str) else None
+            body = b"" if answer is None else (page or json.dumps(answer)).encode()
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", "text/html" if page else "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

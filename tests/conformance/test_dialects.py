@@ -16,9 +16,9 @@ from tests.foreign.stage import started
 from tests.foreign.v1_player import V1FramedPlayer, V1MovePlayer, V1Player
 
 BOUND = 60
-SEEDS = "league.v2, the form of the seeds, "
+SEEDS = "league.v2, the protocol's own form, "
 DIALECTS: dict[Any, str] = {
-    SamplePlayer: "league.v2, in the form of the seeds",
+    SamplePlayer: "league.v2, in the protocol's own form",
     players.BarePlayer: "league.v2, the bare message as the body",
     players.TypePlayer: "league.v2, message type as the method",
     players.SmallPlayer: "league.v2, message type in small letters",
@@ -87,5 +87,5 @@ async def test_another_spelling_is_a_warning_that_names_the_method_to_serve() ->
 
 async def test_another_field_name_is_a_warning_that_names_both() -> None:
     report = await checked(players.ChoicePlayer)
-    warnings = {step.name: step.came for step in report.outcomes if step.verdict is Verdict.WARNING}
-    assert warnings["CHOOSE_PARITY_RESPONSE: the names of its fields"] == "'choice' for 'parity_choice'"
+    warnings = {step.name: step.hint for step in report.outcomes if step.verdict is Verdict.WARNING}
+    assert warnings["CHOOSE_PARITY_RESPONSE: the names of its fields"] == "Write 'parity_choice' instead of 'choice'."

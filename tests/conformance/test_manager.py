@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from agent_league.conformance import manager_league
 from agent_league.conformance.bench import Options
-from agent_league.conformance.check import USED_UP, check_agent
+from agent_league.conformance.check import check_agent
 from agent_league.conformance.manager import manager_steps
+from agent_league.conformance.manager_bench import OCCUPIED, USED_UP
 from agent_league.conformance.steps import Report, Verdict
 from agent_league.model.agents import Role
 from tests.cli.command import free_ports
@@ -61,6 +63,7 @@ class Sober(RoundsManager):
         return super().admit(message, *place)
 
     def begin(self, matches: list[Message]) -> None:
+        super().begin(matches)
         for match in matches:
             self.tell(match["referee_endpoint"], "start_match", self.message("START_MATCH", **match))
 
@@ -178,13 +181,27 @@ async def test_a_planted_fault_is_found_at_its_step_and_named(
     capfd.readouterr()
 
 
-async def test_a_league_that_does_not_start_is_skipped_and_says_why(capfd: pytest.CaptureFixture[str]) -> None:
+async def test_a_league_that_does_not_start_is_skipped_and_says_why(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manager_league, "START_SECONDS", 0.02)
     report = await checked(Sober, players=100)
     skipped = found(report, Verdict.SKIPPED)
     assert "--admin-token-file" in skipped["the league starts"]
     assert "the league did not start" in skipped["START_MATCH reaches a referee"]
     assert found(report) == {}
+    assert "no league was played" in report.unjudged
+    assert report.exit_code == 1
+    assert report.remarks == (OCCUPIED,)
     capfd.readouterr()
+
+
+async def test_where_nothing_was_registered_nothing_is_used_up() -> None:
+    async with asyncio.timeout(BOUND):
+        report = await check_agent(
+            f"http://localhost:{free_ports(1)}/mcp", role=Role.LEAGUE_MANAGER, options=Options(wait=0)
+        )
+    assert report.remarks == ()
 
 
 SPOKEN = {
@@ -196,8 +213,9 @@ SPOKEN = {
 
 @pytest.mark.parametrize("kind", SPOKEN, ids=lambda kind: kind.__name__)
 async def test_the_dialect_of_a_manager_is_named_and_its_league_played_to_the_end(
-    kind: Any, capfd: pytest.CaptureFixture[str]
+    kind: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(manager_league, "START_MATCH_SECONDS", 0.5)
     report = await checked(kind)
     assert SPOKEN[kind] in report.dialect
     assert "the league is played to its end" in found(report, Verdict.PASS)

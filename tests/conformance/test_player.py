@@ -5,10 +5,12 @@ import asyncio
 import pytest
 
 from agent_league.conformance.bench import Options
-from agent_league.conformance.check import check_agent
+from agent_league.conformance.check import check_address, check_agent
 from agent_league.conformance.player import judge_latency, player_steps
-from agent_league.conformance.steps import Report, Verdict
+from agent_league.conformance.reports import judgement
+from agent_league.conformance.steps import Report, Verdict, strictly
 from agent_league.model.agents import Role
+from agent_league.protocol.tokens import SigningKey, Verifier
 from tests.cli.command import free_ports
 from tests.conformance.faulty import faulty_player
 
@@ -46,7 +48,7 @@ async def test_a_good_player_passes_every_step_also_strictly() -> None:
     report = await checked(strict=True)
     assert found(report, Verdict.FAIL) == {}
     assert list(found(report, Verdict.SKIPPED)) == ["make_move is answered with a legal move"]
-    assert report.dialect == "league.v2, in the form of the seeds"
+    assert report.dialect == "league.v2, in the protocol's own form"
     assert report.ok
 
 
@@ -86,10 +88,7 @@ PLANTED = {
     "lost id": (
         [
             "an integer id comes back",
-            "a string id comes back",
-            "a null id comes back",
             "the id comes back with an error too",
-            "a batch is answered as a batch",
         ],
         "",
     ),
@@ -98,6 +97,15 @@ PLANTED = {
         [f"GAME_OVER after {how} is acknowledged" for how in ("a win", "a loss", "a draw", "a technical loss")],
         "notify_match_result",
     ),
+    "breaks off on GAME_OVER": (
+        [f"GAME_OVER after {how} is acknowledged" for how in ("a win", "a loss", "a draw", "a technical loss")],
+        "Your handler of `notify_match_result` broke off: look at your own console",
+    ),
+    "HTML on GAME_OVER": (
+        [f"GAME_OVER after {how} is acknowledged" for how in ("a win", "a loss", "a draw", "a technical loss")],
+        "You answer with HTML, not JSON: catch your error and answer with JSON.",
+    ),
+    "registers an mcp address": (["LEAGUE_REGISTER_REQUEST: player_meta.contact_endpoint"], "put http://localhost:"),
     "crash on technical loss": (["GAME_OVER after a technical loss is acknowledged"], "drawn_number"),
     "dies on GAME_OVER": (["GAME_OVER after a win is acknowledged"], "notify_match_result"),
     "unknown method answered": (["an unknown method is refused with -32601"], "-32601"),
@@ -134,6 +142,68 @@ async def test_a_missing_field_is_the_only_step_that_fails() -> None:
     assert "'sender' is missing" in found(report, Verdict.FAIL)["CHOOSE_PARITY_RESPONSE: sender"]
 
 
+async def test_an_address_of_another_port_in_the_registration_is_a_failure_that_names_the_real_one() -> None:
+    port = free_ports(2)
+    with faulty_player(port, port + 1, "registers another port"):
+        async with asyncio.timeout(BOUND):
+            report = await check_agent(f"localhost:{port}", options=Options(wait=1), manager_port=port + 1)
+    failures = found(report, Verdict.FAIL)
+    assert list(failures) == ["LEAGUE_REGISTER_REQUEST: player_meta.contact_endpoint"]
+    assert f"put http://localhost:{port}/mcp there" in failures["LEAGUE_REGISTER_REQUEST: player_meta.contact_endpoint"]
+
+
+@pytest.mark.parametrize("role", [Role.PLAYER, Role.REFEREE])
+async def test_an_agent_of_another_league_is_told_so_once_and_accused_of_nothing(role: Role) -> None:
+    port = free_ports(2)
+    with faulty_player(port, None) as player:
+        player.verifier = Verifier(SigningKey.new().public, "another_league")
+        async with asyncio.timeout(BOUND):
+            report = await check_agent(
+                f"http://localhost:{port}/mcp", role=role, options=Options(wait=0), manager_port=port + 1
+            )
+    assert found(report, Verdict.FAIL) == {}
+    assert report.exit_code == 2
+    assert "belongs to another manager's league; stop that one" in judgement(report)
+    assert f"--manager http://localhost:{port + 1}/mcp" in judgement(report)
+    assert all("another manager's league" in step for step in found(report, Verdict.SKIPPED).values())
+    assert report.count(Verdict.PASS) == 5
+
+
+async def test_an_agent_that_speaks_plain_http_is_not_to_be_checked_over_https() -> None:
+    port = free_ports(2)
+    with faulty_player(port, None):
+        async with asyncio.timeout(BOUND):
+            report = await check_agent(f"https://localhost:{port}/mcp", options=Options(wait=0), manager_port=port + 1)
+    assert list(found(report, Verdict.FAIL)) == ["a server listens at the address"]
+    assert report.outcomes[0].hint == f"It speaks http: check http://localhost:{port}/mcp instead."
+
+
+@pytest.mark.parametrize(
+    ("typed", "address"),
+    [
+        ("localhost:8101", "http://localhost:8101/mcp"),
+        ("http://localhost:8101", "http://localhost:8101/mcp"),
+        ("http://localhost:8101/", "http://localhost:8101/"),
+        ("https://localhost:8101/api", "https://localhost:8101/api"),
+    ],
+)
+def test_only_a_path_that_was_not_named_is_filled_in(typed: str, address: str) -> None:
+    assert check_address(typed) == address
+
+
+async def test_a_player_could_not_be_judged_as_a_referee() -> None:
+    port = free_ports(2)
+    with faulty_player(port, None):
+        async with asyncio.timeout(BOUND):
+            report = await check_agent(
+                f"http://localhost:{port}/mcp", role=Role.REFEREE, options=Options(wait=0), manager_port=port + 1
+            )
+    assert found(report, Verdict.FAIL) == {}
+    assert report.exit_code == 1
+    assert "could not be judged as a referee: no match was played" in judgement(report)
+    assert f"--manager http://localhost:{port + 1}/mcp" in judgement(report)
+
+
 async def test_where_nobody_listens_the_first_step_says_so_and_the_others_are_skipped() -> None:
     async with asyncio.timeout(BOUND):
         report = await check_agent(
@@ -143,10 +213,11 @@ async def test_where_nobody_listens_the_first_step_says_so_and_the_others_are_sk
     assert list(failures) == ["a server listens at the address"]
     assert "nobody listens there" in failures["a server listens at the address"]
     assert report.count(Verdict.SKIPPED) == len(report.outcomes) - 1
+    assert report.unjudged == "it answered neither an invitation nor a question"
 
 
 async def test_an_answer_over_the_limit_is_too_slow_and_what_hangs_on_it_is_skipped() -> None:
-    report = await checked("too slow", timeout=2)
+    report = await checked("too slow", timeout=1)
     failures = found(report, Verdict.FAIL)
     assert list(failures) == ["choose_parity is answered"]
     assert "Too slow" in failures["choose_parity is answered"]
@@ -167,7 +238,8 @@ TOKENS = [
 
 
 async def test_a_wrong_token_that_is_accepted_is_a_warning_and_strictly_a_failure() -> None:
-    tolerant, strict = await checked("wrong token accepted"), await checked("wrong token accepted", strict=True)
+    tolerant = await checked("wrong token accepted")
+    strict = strictly(tolerant)
     assert list(found(tolerant, Verdict.WARNING)) == TOKENS
     assert "auth_token" in found(tolerant, Verdict.WARNING)[TOKENS[0]]
     assert tolerant.ok
@@ -186,6 +258,7 @@ async def test_a_player_that_never_registered_is_checked_without_what_hangs_on_i
 WARNED = {
     "registers without sender": "LEAGUE_REGISTER_REQUEST: sender",
     "no health": "GET /health answers",
+    "breaks off on a batch": "a batch is answered as a batch",
     "changes its mind": "the same question gets the same answer",
     "no auth_token in GAME_JOIN_ACK": "GAME_JOIN_ACK: auth_token",
     "no arrival_timestamp in GAME_JOIN_ACK": "GAME_JOIN_ACK: arrival_timestamp",

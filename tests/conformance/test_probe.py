@@ -1,5 +1,6 @@
 """The stranger's end of the line: what it shows of messages, and how it tells why nothing came."""
 
+import asyncio
 import json
 
 import pytest
@@ -58,6 +59,24 @@ async def test_a_call_without_an_answer_in_time_is_silent_and_names_its_limit() 
             with pytest.raises(NoReply, match=r"no answer within 0\.3 s") as silence:
                 await probe.post(json.dumps(call).encode(), 0.3)
             assert silence.value.silent
+        finally:
+            await probe.close()
+
+
+async def test_a_request_that_breaks_off_goes_to_the_path_that_is_checked() -> None:
+    came: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.set_result(await reader.read())
+        writer.close()
+
+    async with await asyncio.start_server(take, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        probe = Probe(f"http://127.0.0.1:{port}/agent")
+        try:
+            await probe.break_off(5)
+            async with asyncio.timeout(5):
+                assert (await came).startswith(b"POST /agent HTTP/1.1\r\n")
         finally:
             await probe.close()
 

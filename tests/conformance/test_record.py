@@ -105,7 +105,7 @@ def played(home: Path, **scripts: Script) -> Path:
     return home / "data" / "matches" / LEAGUE / "R1M1.json"
 
 
-def test_a_wrong_answer_is_named_with_its_line_its_field_and_what_was_expected(home: Path) -> None:
+def test_a_wrong_answer_is_named_with_its_entry_its_field_and_what_was_expected(home: Path) -> None:
     path = played(home, choose_parity=always({**CHOICE, "parity_choice": "ODD"}))
     report = validate_record(path)
     lines = [
@@ -118,7 +118,8 @@ def test_a_wrong_answer_is_named_with_its_line_its_field_and_what_was_expected(h
     valid = f"{report.percent:g}% of messages valid ({report.messages - 3} of {report.messages})"
     assert first == f"{valid}; invalid: 0 sent, 3 received"
     assert others == [
-        f"  {path} line {line}, received CHOOSE_PARITY_RESPONSE: parity_choice: expected 'even' or 'odd', came 'ODD'"
+        f"  {path} entry {line} of the transcript, received CHOOSE_PARITY_RESPONSE: parity_choice: "
+        "expected 'even' or 'odd', came 'ODD'"
         for line in lines
     ]
     assert report.exit_code == 1

@@ -31,7 +31,7 @@ async def checked(kind: Any, *, registers: bool = True) -> Report:
         report = await check_agent(
             f"http://localhost:{port}/mcp",
             role=Role.REFEREE,
-            options=Options(wait=10 if registers else 0, timeout=3, match=5, silence=1),
+            options=Options(wait=10 if registers else 0, timeout=2, match=3, silence=0.2),
             manager_port=port + 1,
         )
         if registers:
@@ -211,4 +211,6 @@ async def test_without_a_registration_everything_that_needs_a_manager_is_skipped
     assert found(report) == {}
     skipped = found(report, Verdict.SKIPPED)
     assert "has not registered with the checker" in skipped["start_match is acknowledged"]
+    assert "no match was played" in report.unjudged
+    assert report.exit_code == 1
     capfd.readouterr()

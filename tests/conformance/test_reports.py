@@ -1,11 +1,12 @@
 """The four forms of a report; whatever an agent said is shown and never obeyed."""
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from agent_league.conformance.reports import as_html, as_json, as_junit, judgement, summary, text_lines
+from agent_league.conformance.reports import Terminal, as_html, as_json, as_junit, judgement, recap, summary, text_lines
 from agent_league.conformance.steps import Outcome, Report, Verdict
 
 EVIL = "<script>alert(1)</script>\x1b[31m\x00&\"'"
@@ -22,12 +23,66 @@ def test_in_the_terminal_a_passed_step_is_one_line_and_the_others_say_more() -> 
     lines = [list(text_lines(outcome)) for outcome in OUTCOMES]
     assert lines[0] == ["  1 ok   a server listens"]
     assert lines[1][0] == "  2 WARN health"
-    assert [line.split(":")[0].strip() for line in lines[1][1:]] == ["sent", "expected", "came", "how to mend it"]
+    assert [line.split(":")[0].strip() for line in lines[1][1:]] == ["how to mend it", "sent", "expected", "came"]
     assert lines[3] == ["  4 skip moves (not served)"]
 
 
 def test_in_full_a_passed_step_shows_its_details_too() -> None:
     assert len(list(text_lines(OUTCOMES[0], in_full=True))) == 4
+
+
+def skipped(number: int, why: str) -> Outcome:
+    return Outcome(number, f"step {number}", Verdict.SKIPPED, "", "", why, "", 0.0)
+
+
+def failing(number: int, hint: str, sent: str = "POST /mcp") -> Outcome:
+    return Outcome(number, f"step {number}", Verdict.FAIL, sent, "all", "nothing", hint, 0.0)
+
+
+def shown(*outcomes: Outcome, in_full: bool = False) -> list[str]:
+    terminal = Terminal(in_full=in_full)
+    return [*(line for outcome in outcomes for line in terminal.lines(outcome)), *terminal.rest()]
+
+
+def test_steps_that_are_skipped_for_one_reason_are_counted_in_one_line() -> None:
+    gone = [skipped(number, "nobody listens") for number in (2, 3, 4)]
+    assert shown(OUTCOMES[0], skipped(1, "a reason"), *gone) == [
+        "  1 ok   a server listens",
+        "  1 skip step 1 (a reason)",
+        "    3 more steps were skipped: nobody listens",
+    ]
+    assert len(shown(*gone, in_full=True)) > len(gone)
+
+
+def test_a_hint_is_given_once_and_of_many_requests_only_the_first_is_shown() -> None:
+    lines = shown(failing(2, "Add it.", "POST one\nPOST two\nPOST three"), failing(3, "Add it."))
+    assert lines[1:4] == [
+        "         how to mend it: Add it.",
+        "         sent:           POST one",
+        "                         and 2 others",
+    ]
+    assert "         how to mend it: as at step 2" in lines
+
+
+def test_at_the_end_failures_that_are_out_of_sight_are_listed_with_their_hints() -> None:
+    passes = [replace(OUTCOMES[0], number=number) for number in range(2, 40)]
+    near, far = (
+        replace(REPORT, outcomes=(failing(1, "Add it."),)),
+        replace(REPORT, outcomes=(failing(1, "Add it."), *passes)),
+    )
+    assert recap(near) == []
+    assert recap(far) == ["What failed:", "  1 step 1: Add it.", ""]
+    both = replace(far, outcomes=(*far.outcomes, failing(40, "Add it.")))
+    assert recap(both)[1] == "  1 step 1 (and 40): Add it."
+
+
+def test_what_could_not_be_judged_does_not_pass() -> None:
+    report = replace(REPORT, role="referee", outcomes=OUTCOMES[:1], unjudged="no match was played")
+    assert (report.ok, report.exit_code) == (False, 1)
+    assert judgement(report).endswith("could not be judged as a referee: no match was played.")
+    elsewhere = replace(report, elsewhere=True)
+    assert elsewhere.exit_code == 2
+    assert judgement(elsewhere).startswith("Nothing could be checked")
 
 
 def test_the_terminal_obeys_nothing_that_an_agent_says() -> None:
@@ -96,7 +151,11 @@ def test_as_html_there_is_one_page_without_scripts_in_which_every_link_leads_som
     assert "script" not in page.tags
     assert "link" not in page.tags
     assert page.tags.count("article") == 2
-    assert page.links == page.ids
+    assert [link for link in page.links if page.links.count(link) == 1] == [
+        name for name in page.ids if not name.endswith(("step-2", "step-3"))
+    ]
+    assert set(page.links) == set(page.ids)
+    assert page.links[:2] == ["check-1-step-3", "check-1-step-2"]
     assert len(set(page.ids)) == 2 * len(OUTCOMES)
     assert "<script>alert(1)</script>" in page.text
     for word in ("Write 'parity_choice' small.", "1 fail", "league.v2", "HTTP 404"):

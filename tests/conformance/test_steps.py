@@ -116,6 +116,10 @@ async def test_an_answer_that_breaks_the_checker_fails_its_step_alone() -> None:
     assert "KeyError('points')" in outcomes[0].came
 
 
+async def test_a_limit_of_a_step_s_own_that_ran_out_is_not_the_end_of_the_whole_check() -> None:
+    assert verdicts(await run(step(TimeoutError("mine")), step(passed()))) == ["fail", "pass"]
+
+
 def test_strictly_a_warning_is_a_failure() -> None:
     outcome = Outcome(1, "a step", Verdict.WARNING, "", "", "", "", 0.1)
     report = Report("http://localhost:1/mcp", "player", "league.v2", False, "2025-01-15T10:30:00Z", 0.1, (outcome,))

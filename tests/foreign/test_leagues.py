@@ -249,6 +249,39 @@ TOLERATED_OF_REFEREES: dict[type[SampleReferee], set[str]] = {
 }
 
 
+class Declaring:
+    """A referee that declares the version of the protocol, as its document tells it to."""
+
+    def call(self, endpoint: str, method: str, message: Message) -> Message:
+        if "referee_meta" in message:
+            message = {**message, "referee_meta": {**message["referee_meta"], "protocol_version": "2.1.0"}}
+        return super().call(endpoint, method, message)  # type: ignore[misc, no-any-return]
+
+
+@pytest.mark.parametrize(
+    "kind", [SampleReferee, referees.AnnouncedReferee, referees.RunningReferee, referees.ForwardingReferee], ids=titles
+)
+async def test_a_foreign_referee_that_declares_our_version_is_a_guest_all_the_same(
+    plan: PlanMaker, kind: type[SampleReferee]
+) -> None:
+    declaring = type("DeclaringReferee", (Declaring, kind), {})
+    played, referee = await play_with_referee(planned(plan, referees=1), declaring)
+    played.assert_played(players=4)
+    assert referee.told
+    assert not referee.faults
+
+
+@pytest.mark.parametrize("kind", [referees.AnnouncedReferee, referees.RunningReferee], ids=titles)
+async def test_in_a_strict_league_a_foreign_referee_in_another_form_gets_no_match(
+    plan: PlanMaker, kind: type[SampleReferee]
+) -> None:
+    played, referee = await play_with_referee(planned(plan, referees=2, overrides=STRICT), kind)
+    assert len(played.results) == played.completed.matches
+    assert {result.outcome for result in played.results.values()} <= {Outcome.WIN, Outcome.DRAW}
+    assert not referee.told or kind is referees.AnnouncedReferee
+    assert told_at_the_end(played) == {}
+
+
 @pytest.mark.parametrize("kind", REFEREES.values(), ids=titles)
 async def test_a_foreign_referee_serves_a_whole_league_of_ours(plan: PlanMaker, kind: type[SampleReferee]) -> None:
     played, referee = await play_with_referee(planned(plan, referees=1), kind)

@@ -86,9 +86,14 @@ class Office:
     ) -> Any:
         """Registers by a message alone; nobody answers at the endpoint."""
         is_player = role == "player"
-        details = {"display_name": name, "version": "1.0.0", "game_types": ["even_odd"], "contact_endpoint": endpoint}
+        details: dict[str, Any] = {
+            "display_name": name,
+            "version": "1.0.0",
+            "game_types": ["even_odd"],
+            "contact_endpoint": endpoint,
+        }
         if not is_player:
-            details["protocol_version"] = "2.1.0"
+            details["match_tokens"] = True
         return await self.say(
             f"register_{role}",
             "LEAGUE_REGISTER_REQUEST" if is_player else "REFEREE_REGISTER_REQUEST",

@@ -72,7 +72,7 @@ class ScriptedReferee(ScriptedAgent):
                 "game_types": ["even_odd"],
                 "contact_endpoint": self.endpoint,
                 "max_concurrent_matches": self._capacity,
-                "protocol_version": "2.1.0",
+                "match_tokens": True,
             },
         )
         if answer.get("status") == "ACCEPTED":

@@ -12,7 +12,8 @@ import pytest
 from agent_league.config import ConfigLoader
 from agent_league.league.journal import in_line
 from agent_league.league.leases import longest_match
-from agent_league.model.events import LeagueCompleted, MatchFinished
+from agent_league.league.roster import MOST_NOTES
+from agent_league.model.events import AgentStateChanged, LeagueCompleted, MatchFinished
 from agent_league.storage.memory import MemoryStore
 from agent_league.testing.peers import Params, Script, ScriptedPlayer, always
 from agent_league.testing.virtual_time import in_virtual_time
@@ -40,7 +41,7 @@ class Guest:
 
     async def register(self, **meta: Any) -> "Guest":
         self.office.network.attach(self.endpoint, self.answer)
-        about = {"role": "referee", "sender": "referee:guest", "protocol_version": "2.0.0", **meta}
+        about = {"role": "referee", "sender": "referee:guest", "match_tokens": False, **meta}
         answer = await self.office.register(self.name, self.endpoint, **about)
         self.referee_id, self.token = answer["referee_id"], answer["auth_token"]
         return self
@@ -273,7 +274,7 @@ async def hung(_: Params) -> Any:
 SILENT: dict[str, dict[str, Script]] = {
     "acknowledges": {"start_match": always(OK)},
     "hangs": {"start_match": hung, "get_match_state": hung},
-    "knows nothing": {},
+    "takes the announcement alone": {"notify_round": always(OK)},
     "has a result that nobody can read": {"start_match": always({"winner": "P77"})},
 }
 """Guests that take a match, in one way or another, and are not heard of again."""
@@ -426,17 +427,61 @@ async def test_a_guest_that_comes_back_in_mid_round_is_not_made_to_play_again(ho
             role="referee",
             sender=f"referee:{guest.referee_id}",
             token=guest.token,
-            protocol_version="2.0.0",
+            match_tokens=False,
         )
         await asyncio.sleep(5)
         assert len(guest.heard("notify_round")) == 1
 
 
 @in_virtual_time
-async def test_who_declares_no_version_is_a_guest_and_who_declares_2_1_is_ours(home: Path) -> None:
+async def test_who_says_that_it_knows_match_tokens_is_ours_whatever_version_it_declares(home: Path) -> None:
     async with at_work(virtual(home)) as here:
-        for number, (version, ours) in enumerate(
-            ((None, False), ("2.0.9", False), ("2.1.0", True), ("3.0.0", True)), 1
-        ):
-            guest = await Guest(here, number, {}).register(protocol_version=version)
+        for number, ours in enumerate((False, True), 1):
+            guest = await Guest(here, number, {}).register(protocol_version="2.1.0", match_tokens=ours)
             assert here.manager.season.is_ours(guest.referee_id) is ours
+
+
+@in_virtual_time
+async def test_a_guest_that_understands_nothing_is_suspended_and_holds_up_nobody(home: Path) -> None:
+    async with at_work(virtual(home)) as here:
+        await here.seat_players(4)
+        good: list[Guest] = []
+        good.append(await Guest(here, 1, {"start_match": reporting(good)}).register(max_concurrent_matches=2))
+        deaf = await Guest(here, 2, {}).register(max_concurrent_matches=2)
+        assert await here.start() == OK
+        end = await completed(here)
+        assert passed() < 30
+        assert deaf.referee_id not in end.tolerated
+        suspended = [event for event in here.events if isinstance(event, AgentStateChanged)]
+        assert {event.agent_id for event in suspended} == {deaf.referee_id}
+
+
+@in_virtual_time
+async def test_a_guest_without_a_match_is_told_of_the_round_too(home: Path) -> None:
+    async with at_work(virtual(home)) as here:
+        await here.seat_players(2)
+        takes: dict[str, Script] = {"start_match": always(OK), "notify_round": always(OK)}
+        busy: list[Guest] = []
+        busy.append(await Guest(here, 1, {**takes, "start_match": reporting(busy)}).register(match_tokens=True))
+        idle = await Guest(here, 2, takes).register()
+        assert await here.start() == OK
+        await completed(here)
+        assert [len(guest.heard("notify_round")) for guest in (*busy, idle)] == [1, 1]
+
+
+@in_virtual_time
+async def test_notes_do_not_grow_with_every_registration(home: Path) -> None:
+    async with at_work(virtual(home)) as here:
+        for number in range(2 * MOST_NOTES):
+            assert (await here.register(name="X"))["status"] == "ACCEPTED"
+            here.manager.season.tolerate("P01", [f"note {number}"])
+        member = here.manager.season.roster.get("P01")
+        assert member is not None
+        assert len(member.how.noted) == MOST_NOTES
+
+
+@in_virtual_time
+async def test_where_registrations_are_posted_nothing_else_is_answered(home: Path) -> None:
+    async with at_work(virtual(home)) as here:
+        frame = b'{"jsonrpc": "2.0", "id": 1, "method": "get_standings", "params": {}}'
+        assert json.loads(await here.manager.dispatcher.answer_registration(frame) or b"")["error"]["code"] == -32601

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_league.model.agents import AgentState, Role
-from agent_league.model.events import AgentRegistered
+from agent_league.model.events import AgentRegistered, RegistrationRefused
 from agent_league.testing.peers import ScriptedPlayer
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office
@@ -296,10 +296,21 @@ async def test_a_full_league_rejects_players_and_still_takes_referees(office: Of
     assert (await here.register("Referee", address(50), role="referee"))["status"] == "ACCEPTED"
 
 
+async def test_who_can_not_register_is_told_of_once_however_often_it_knocks(office: OfficeMaker) -> None:
+    here = office()
+    for _ in range(3):
+        await here.register("Agent 1", "nowhere")
+        await here.register("Agent 2", address(2), version=7)
+    assert [(event.who, event.why[:4]) for event in here.events if isinstance(event, RegistrationRefused)] == [
+        ("Agent 1", "Inva"),
+        ("player:alpha", "E002"),
+    ]
+
+
 async def test_a_rejected_application_leaves_no_trace(office: OfficeMaker) -> None:
     here = office()
     await here.register("Agent 1", "nowhere", sender="player:P01")
-    assert here.events == []
+    assert [type(event) for event in here.events] == [RegistrationRefused]
     assert (await admitted(here, 1))["player_id"] == "P01"
 
 

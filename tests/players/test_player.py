@@ -14,6 +14,7 @@ import pytest
 from agent_league import players
 from agent_league.config import ConfigLoader
 from agent_league.errors import LeagueFailed
+from agent_league.model.names import CHECK_LEAGUE
 from agent_league.players.app import Player
 from agent_league.players.strategies.random_choice import RandomChoice
 from agent_league.protocol.tokens import SigningKey
@@ -81,6 +82,7 @@ async def test_a_player_says_who_it_is_and_takes_the_id_it_is_given(home: Path) 
         "game_types": ["even_odd"],
         "contact_endpoint": "http://localhost:8101/mcp",
         "protocol_version": "2.1.0",
+        "match_tokens": True,
     }
     assert (state["player_id"], state["league_id"], state["state"]) == ("P07", LEAGUE, "REGISTERED")
     assert (health["role"], health["id"], health["state"]) == ("player", "P07", "REGISTERED")
@@ -667,3 +669,11 @@ async def test_a_strict_player_answers_in_the_seeds_form_alone(home: Path) -> No
             assert "error" in await bare(seat, shape("choose_parity", parity_call()))
         assert strategy.seen == []
         assert await seat.choice() == "odd"
+
+
+async def test_what_is_played_in_a_check_is_remembered_by_nobody(home: Path) -> None:
+    given = {"status": "ACCEPTED", "player_id": "P07", "auth_token": "tok-p07-secret", "league_id": CHECK_LEAGUE}
+    async with chair(home, manager={"register_player": always(given)}) as seat:
+        await seat.call("handle_game_invitation", invitation(league_id=CHECK_LEAGUE))
+        assert await seat.call("notify_match_result", game_over(league_id=CHECK_LEAGUE)) == {"status": "ok"}
+        assert (await seat.state())["matches"] == []

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent_league.protocol.tokens import SigningKey
-from agent_league.testing.peers import Params, Script, always, now
+from agent_league.testing.peers import Params, Script, always, hang, now
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.referee.hall import LEAGUE, REFEREE, Hall, hall
 
@@ -353,14 +353,46 @@ async def test_a_wrong_answer_is_refused_where_it_is_pushed_and_may_be_mended(
 
 
 @in_virtual_time
-async def test_under_a_manager_that_told_no_hashes_an_answer_is_its_sender_s(home: Path) -> None:
+async def test_under_a_manager_that_told_no_hashes_nobody_can_prove_whose_answer_it_is(home: Path) -> None:
     async with hall(home) as match:
         question = await questioned(match, P01={})
-        stranger = answer(match, question, sender="player:P77")
-        assert (await match.call("choose_parity_response", stranger))["error_code"] == "E012"
-        assert await match.call("choose_parity_response", answer(match, question, auth_token=None)) == OK
-        (report,) = await match.manager.hears("report_match_result")
-    assert report["result"]["details"]["choices"]["P01"] == "odd"
+        for token in (None, "tok-p01-mine"):
+            pushed = answer(match, question, auth_token=token)
+            assert (await match.call("choose_parity_response", pushed))["error_code"] in ("E011", "E012")
+
+
+@in_virtual_time
+async def test_a_manager_without_a_key_can_not_make_us_call_elsewhere(home: Path) -> None:
+    called: list[bytes] = []
+
+    async def elsewhere(body: bytes, bearer: str | None) -> bytes:
+        called.append(body)
+        return b"{}"
+
+    async with hall(home) as match:
+        match.pair()
+        match.network.attach("http://internal.example/admin", elsewhere)
+        told = announcement(match, ("R1M1", "P01", "P02"), player_A_endpoint="http://internal.example/admin")
+        await match.call("notify_round", told)
+        order = match.order("R1M2")
+        order["player_B"]["endpoint"] = "http://internal.example/admin"
+        refused = await match.call("start_match", order)
+        await asyncio.sleep(30)
+    assert (refused["error_code"], refused["context"]["field"]) == ("E002", "player_B.endpoint")
+    assert called == []
+
+
+@in_virtual_time
+async def test_a_referee_may_be_stopped_while_announced_matches_wait(home: Path) -> None:
+    async with hall(home, max_concurrent_matches=1) as match:
+        pairs = [(f"R1M{n}", f"P{2 * n - 1:02}", f"P{2 * n:02}") for n in range(1, 4)]
+        for _, a, b in pairs:
+            match.seat(a, choose_parity=hang)
+            match.seat(b)
+        assert await match.call("notify_round", announcement(match, *pairs)) == OK
+        await match.players["P01"].hears("choose_parity")
+        assert match.referee.health()["running_matches"] == 1
+    assert match.referee.health()["running_matches"] == 0
 
 
 @in_virtual_time

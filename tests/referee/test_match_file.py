@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent_league.clock import parse_utc
+from agent_league.model.names import CHECK_LEAGUE
 from agent_league.testing.peers import Params, Raw, Script, always, hang
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.referee.hall import Hall, hall
@@ -147,3 +148,11 @@ async def test_a_match_played_again_has_one_file_with_the_last_play(home: Path) 
         await match.start(match_token="tok-r1m1-given-out-again")
         await match.manager.hears("report_match_result", 2)
     assert match.record()["result"]["status"] == "WIN"
+
+
+async def test_a_match_of_a_check_leaves_no_file(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair()
+        match.referee._session.league_id = CHECK_LEAGUE
+        await match.play(league_id=CHECK_LEAGUE)
+    assert not list((home / "data" / "matches").rglob("*.json"))

@@ -33,6 +33,7 @@ async def test_a_referee_says_what_it_can_do(home: Path) -> None:
         "contact_endpoint": "http://localhost:8001/mcp",
         "max_concurrent_matches": 4,
         "protocol_version": "2.1.0",
+        "match_tokens": True,
     }
 
 

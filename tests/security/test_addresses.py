@@ -11,11 +11,10 @@ import yarl
 
 from agent_league.arena.plan import LeagueRequest, make_plan
 from agent_league.config import ConfigLoader
-from agent_league.league.roster import endpoint_problem
 from agent_league.model.events import MatchFinished
 from agent_league.testing.peers import ScriptedPlayer
 from agent_league.transport.carrier import MAX_BODY
-from agent_league.transport.hosts import plain_host
+from agent_league.transport.hosts import endpoint_problem, plain_host
 from agent_league.transport.http_client import HttpCarrier
 from tests.arena.guests import hosted
 from tests.cli.command import free_ports

@@ -1,7 +1,7 @@
 """`league check`: what is right and what is wrong with anybody's agent, and how to mend it."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli import FAILED
+from agent_league.cli.options import put_out
 from agent_league.errors import UserError
 from agent_league.model.agents import Role
 from agent_league.model.names import printable
@@ -61,7 +61,7 @@ def check(
     ] = None,
     itself: Annotated[bool, typer.Option("--self", help="Check our own three agents instead.")] = False,
     record: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Validate a transcript or match files instead.")
+        str | None, typer.Option(metavar="PATH", help="Validate a transcript or match files instead.")
     ] = None,
 ) -> None:
     """Check a running player, referee or manager from outside, step by step.
@@ -72,14 +72,21 @@ def check(
     if sum((url is not None, itself, record is not None)) != 1:
         raise UserError("expected one thing to check: the address of an agent, --self or --record PATH")
     if record is not None:
-        raise typer.Exit(_check_record(record, as_json=json))
+        _refuse_beside_record({"--html": html, "--junit": junit, "--strict": strict})
+        if not record.strip():
+            raise UserError("--record: expected the path of a file or a folder, came an empty one")
+        raise typer.Exit(_check_record(Path(record), as_json=json))
+    for path in filter(None, (junit, html)):
+        _try_out(path)
     from agent_league.conformance.bench import Options
+    from agent_league.conformance.reports import Terminal
 
+    terminal = Terminal(in_full=verbose)
     options = Options(timeout=timeout, wait=wait, admin_token=_admin_token(admin_token_file))
 
     def watch(outcome: "Outcome") -> None:
         if not json:
-            _tell(outcome, in_full=verbose)
+            _print(terminal.lines(outcome))
 
     if itself:
         reports = _check_ourselves(options, strict=strict, watch=watch)
@@ -87,9 +94,11 @@ def check(
         reports = [
             _check_one(str(url), ROLES.get(role) if role else None, options, manager_port, strict=strict, watch=watch)
         ]
+    if not json:
+        _print(terminal.rest())
     _write(reports, as_json=json, junit=junit, html=html)
-    if not all(report.ok for report in reports):
-        raise typer.Exit(FAILED)
+    if code := max(report.exit_code for report in reports):
+        raise typer.Exit(code)
 
 
 def _check_one(
@@ -126,9 +135,28 @@ def _check_record(path: Path, *, as_json: bool) -> int:
     from agent_league.conformance.record import validate_record
 
     report = validate_record(path)
-    content = orjson.dumps(report.to_json()).decode() if as_json else "\n".join(report.lines())
-    sys.stdout.write(f"{content}\n")
+    if as_json:
+        put_out(orjson.dumps(report.to_json()))
+    else:
+        _print(report.lines())
     return report.exit_code
+
+
+def _refuse_beside_record(options: Mapping[str, object]) -> None:
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise UserError(f"{' and '.join(given)}: only for the check of an agent; --record goes with --json alone")
+
+
+def _try_out(path: Path) -> None:
+    """A report that can't be written is better known before the check than after it."""
+    is_new = not path.exists()
+    try:
+        path.open("ab").close()
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        raise UserError(f"can't write the report {path}: {error.strerror}") from None
 
 
 def _admin_token(path: Path | None) -> str | None:
@@ -140,22 +168,21 @@ def _admin_token(path: Path | None) -> str | None:
         raise UserError(f"can't read the admin token in {path}: {error}") from None
 
 
-def _tell(outcome: "Outcome", *, in_full: bool) -> None:
-    from agent_league.conformance.reports import text_lines
-
-    sys.stdout.write("".join(f"{line}\n" for line in text_lines(outcome, in_full=in_full)))
-    sys.stdout.flush()
+def _print(lines: Iterable[str]) -> None:
+    if text := "\n".join(lines):
+        put_out(text.encode(sys.stdout.encoding, errors="replace"))
 
 
 def _write(reports: "Sequence[Report]", *, as_json: bool, junit: Path | None, html: Path | None) -> None:
     from agent_league.conformance import reports as forms
 
     if as_json:
-        sys.stdout.write(forms.as_json(reports) + "\n")
+        put_out(forms.as_json(reports).encode())
     else:
         for report in reports:
-            lines = [forms.summary(report), f"Dialect: {report.dialect}", *report.remarks, forms.judgement(report)]
-            sys.stdout.write("\n" + "".join(f"{printable(line)}\n" for line in lines))
+            lines = [*forms.recap(report), forms.summary(report), f"Dialect: {report.dialect}", *report.remarks]
+            lines.append(forms.judgement(report))
+            _print(["", *map(printable, lines)])
     for path, content in ((junit, forms.as_junit), (html, forms.as_html)):
         if path is not None:
             path.write_text(content(reports), encoding="utf-8")

@@ -12,6 +12,7 @@ from agent_league.model.events import (
     LeagueResumed,
     LeagueStarted,
     MatchFinished,
+    RegistrationRefused,
     RoundCompleted,
     RoundStarted,
     StoreChanged,
@@ -28,6 +29,8 @@ def tell_event(event: Event) -> None:
             again = " again" if event.returned else ""
             noted = f" (put up with: {'; '.join(event.tolerated)})" if event.tolerated else ""
             line = f"{event.agent_id} registered{again}: {event.display_name} at {event.endpoint}{noted}"
+        case RegistrationRefused():
+            line = f"Not registered: {event.who}: {event.why}"
         case AgentStateChanged():
             line = f"{event.agent_id} is {event.state}: {event.why}"
         case StoreChanged():

@@ -1,5 +1,6 @@
 """The live view of a league: a progress bar over the matches, and the table as it changes."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -20,13 +21,33 @@ from agent_league.model.events import (
     LeagueResumed,
     LeagueStarted,
     MatchFinished,
+    RegistrationRefused,
     RoundStarted,
     StoreChanged,
 )
 from agent_league.model.names import printable
-from agent_league.model.results import Scoring, StandingsRow
+from agent_league.model.results import MatchResult, Scoring, StandingsRow, Termination
 
 SHOWN_ROWS = 15
+UNREADABLE = (Termination.UNREADABLE_ANSWER, Termination.ILLEGAL_MOVE, Termination.BAD_TOKEN)
+
+
+class Faults:
+    """Whose answers could not be read, and what tells its author why."""
+
+    def __init__(self) -> None:
+        self.endpoints: dict[str, str] = {}
+        self._lost: Counter[str] = Counter()
+
+    def note(self, result: MatchResult) -> None:
+        self._lost.update(player for player, how in result.terminations.items() if how in UNREADABLE)
+
+    def lines(self) -> list[str]:
+        return [
+            f"{player} lost {count} technically by its answers; `league check {self.endpoints.get(player, 'URL')}` "
+            "says what is wrong with them."
+            for player, count in sorted(self._lost.items())
+        ]
 
 
 class Silence:
@@ -63,6 +84,7 @@ class LeagueView:
         self._agents: set[str] = set()
         self._standings: Standings | None = None
         self._remarks: list[str] = []
+        self._faults = Faults()
         self._progress = Progress(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         )
@@ -82,6 +104,7 @@ class LeagueView:
                 self._agents.add(event.agent_id)
                 if event.role == "player":
                     self._names[event.agent_id] = event.display_name
+                    self._faults.endpoints[event.agent_id] = event.endpoint
                 self._progress.update(self._bar, completed=len(self._agents))
             case LeagueStarted():
                 self._standings = Standings(self._names, self._scoring, self._tiebreakers)
@@ -96,11 +119,14 @@ class LeagueView:
             case MatchFinished():
                 if self._standings is not None:
                     self._standings.record(event.result)
+                self._faults.note(event.result)
                 self._progress.advance(self._bar)
             case StoreChanged():
                 self.remark(
                     "The database is back." if event.is_there else f"{event.why}. Nothing is lost; trying again."
                 )
+            case RegistrationRefused():
+                self.remark(f"Not registered: {event.who}: {event.why}")
             case AgentStateChanged():
                 self._remarks.append(f"{event.agent_id} is {event.state}: {event.why}")
             case _:
@@ -115,7 +141,7 @@ class LeagueView:
         self._console.print(standings_table(completed.standings, self._title, len(completed.standings)))
         for remark in self._remarks:
             self._console.print(Text(printable(remark), style="yellow"), soft_wrap=True)
-        for line in tolerated_lines(completed):
+        for line in [*self._faults.lines(), *tolerated_lines(completed)]:
             self._console.print(Text(printable(line), style="dim"), soft_wrap=True)
         champion = completed.standings[0]
         self._console.print(

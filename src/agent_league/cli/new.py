@@ -4,7 +4,10 @@ A starter is a folder of real files in `starters/`; only its `config.json` is wr
 """
 
 import json
+import os
 import shlex
+import shutil
+import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from importlib import resources
@@ -35,8 +38,8 @@ class Language(StrEnum):
     JAVASCRIPT = "javascript"
 
 
-START = {Language.PYTHON: "python player.py", Language.JAVASCRIPT: "node player.js"}
-TEST = {Language.PYTHON: "python -m unittest", Language.JAVASCRIPT: "node --test"}
+START = {Language.PYTHON: "{python} player.py", Language.JAVASCRIPT: "node player.js"}
+TEST = {Language.PYTHON: "{python} -m unittest", Language.JAVASCRIPT: "{league}node --test"}
 TO_CHANGE = {Language.PYTHON: "player.py", Language.JAVASCRIPT: "player.js"}
 
 
@@ -54,8 +57,25 @@ def new(
     for path in write_starter(folder, language, chosen, port):
         say(f"wrote {path}")
     say(f"1. Change `choose` in {folder / TO_CHANGE[language]}.")
-    say(f"2. Check it: cd {shlex.quote(str(folder))} && {TEST[language]}")
-    say(f"3. Play: {START[language]}, once a league waits for it (see README.md there).")
+    ours = {"python": _python(folder), "league": _league(folder)}
+    say(f"2. Check it: cd {shlex.quote(str(folder))} && {TEST[language].format(**ours)}")
+    say(f"3. Play: {START[language].format(**ours)}, once a league waits for it (see README.md there).")
+
+
+def _python(folder: Path) -> str:
+    """How the Python that has this package is called in the folder."""
+    found = shutil.which("python")
+    is_first = found is not None and Path(found).parent == Path(sys.executable).parent
+    return "python" if is_first else _from(folder, Path(sys.executable))
+
+
+def _league(folder: Path) -> str:
+    """What tells a test for Node where the command is, unless it is on the PATH."""
+    return "" if shutil.which("league") else f"LEAGUE={_from(folder, Path(sys.executable).with_name('league'))} "
+
+
+def _from(folder: Path, program: Path) -> str:
+    return shlex.quote(os.path.relpath(program, folder))
 
 
 def write_starter(folder: Path, language: Language, name: str, port: int) -> Iterator[Path]:

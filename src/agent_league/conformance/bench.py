@@ -5,25 +5,28 @@ Knows the frames and spellings of `league.v2`, and nothing of what is asked.
 
 import asyncio
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent_league.clock import SystemClock
 from agent_league.config.models import Timeouts
-from agent_league.conformance.listener import Heard
+from agent_league.conformance.listener import Incoming, Listener
 from agent_league.conformance.probe import NOT_JSON, Probe, Reply, told
-from agent_league.conformance.stand_ins import LEAGUE_ID, Passes, StandInManager, stamp
+from agent_league.conformance.stand_ins import StandInManager, stamp
 from agent_league.conformance.steps import NoReply, Skip
+from agent_league.errors import FrameCode
+from agent_league.league.passes import Passes
 from agent_league.model.agents import Role
-from agent_league.model.names import is_safe_name
+from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.spellings import FIELDS, SEEDS, Frame, Style, candidates, holds, styles_for, tidied
+from agent_league.protocol.spellings import SEEDS, Frame, Style, candidates, holds, styles_for, tidied
+from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V2
 
 FRAMELESS = ("params", "the bare body")
-METHOD_NOT_FOUND = -32601
-INTERNAL_ERROR = -32603
+PASS_SECONDS = 3600
 UNKNOWN = (404, 405, 422, 501)
 """What says, beside "method not found", that a call was not understood."""
 
@@ -53,7 +56,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class GoodCall:
     """A harmless call that any agent of the role answers well; whoever still answers it is alive."""
 
     method: str
@@ -69,7 +72,6 @@ class Exchange:
     method: str
     message: Mapping[str, Any]
     style: Style
-    request_id: Any
     sent: str
     reply: Reply
     body: Any
@@ -112,12 +114,13 @@ class Exchange:
         if self.reply.status in UNKNOWN:
             return True
         complains = isinstance(self.body, dict) and bool(self.body.get("error"))
-        return complains and self.error.get("code") in (None, METHOD_NOT_FOUND)
+        return complains and self.error.get("code") in (None, FrameCode.METHOD_NOT_FOUND)
 
     @property
     def broke_down(self) -> bool:
-        """Whether the agent failed at what it was asked for."""
-        return self.reply.status >= 500 or self.error.get("code") == INTERNAL_ERROR
+        """Whether the agent failed at what it was asked for; some say so with a page for people."""
+        page = self.reply.status == 200 and bool(self.reply.body) and self.body is NOT_JSON
+        return page or self.reply.status >= 500 or self.error.get("code") == FrameCode.INTERNAL_ERROR
 
     @property
     def acknowledged(self) -> bool:
@@ -132,12 +135,14 @@ class Bench:
 
     role = Role.PLAYER
 
-    def __init__(self, probe: Probe, options: Options, manager: StandInManager | None) -> None:
+    def __init__(self, probe: Probe, options: Options, key: SigningKey, manager: StandInManager | None) -> None:
         self.probe = probe
         self.options = options
+        self.key = key
         self.manager = manager
-        self.passes = Passes()
-        self.registration: Heard | None = None
+        self.servers: Sequence[Listener] = ()
+        """Whom the checker plays beside the manager."""
+        self.registration: Incoming | None = None
         self.deadline = 0.0
         """When the agent's time to register is over, by the loop's clock."""
         self.agent_id = "P01"
@@ -147,6 +152,8 @@ class Bench:
         self.kept: dict[str, Exchange] = {}
         self.frameless = False
         """Whether the agent's answers come without a JSON-RPC frame."""
+        self.elsewhere = ""
+        """What to do about an agent that belongs to another league; empty for one that doesn't."""
         self.noted: list[str] = []
         """Spellings that are not the seeds'."""
         self._numbers = itertools.count(1001)
@@ -161,12 +168,32 @@ class Bench:
 
     @property
     def league_id(self) -> str:
-        return self.manager.league_id if self.manager else LEAGUE_ID
+        return self.manager.league_id if self.manager else CHECK_LEAGUE
 
     @property
     def token(self) -> str | None:
         """The token that the agent has from us."""
         return self.manager.tokens.get(self.agent_id) if self.manager and self.registration else None
+
+    @property
+    def given_id(self) -> str:
+        """The agent's id, as it was told it."""
+        return self.agent_id
+
+    @property
+    def passes(self) -> Passes:
+        """What the checker's manager signs; the agent may have named another league when it registered."""
+        return Passes(self.key, self.league_id, SystemClock(), PASS_SECONDS)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said of the whole check."""
+        return ()
+
+    @property
+    def unjudged(self) -> str:
+        """Why the agent could not be judged in its role, and what to do; empty where it could."""
+        return ""
 
     @property
     def own_name(self) -> str | None:
@@ -180,16 +207,20 @@ class Bench:
 
     async def open(self) -> None:
         """Starts whatever the checker plays itself beside the manager."""
+        for server in self.servers:
+            await server.start()
 
     async def close(self) -> None:
-        """Stops it."""
+        """Stops all that, and the manager, at once: each of them waits a moment for its last connections."""
+        servers = [*self.servers, *([self.manager] if self.manager else [])]
+        await asyncio.gather(*(server.stop() for server in servers))
 
     async def knock(self) -> Exchange:
         """A call that any agent of the role understands in one style or the other."""
         call = self.good_call()
         return await self.learn(call.method, call.message, call.wanted, call.bearer)
 
-    def good_call(self) -> Call:
+    def good_call(self) -> GoodCall:
         raise NotImplementedError
 
     def is_good(self, exchange: Exchange) -> bool:
@@ -207,7 +238,7 @@ class Bench:
 
     def manager_bearer(self) -> str:
         """What vouches for the manager's calls at an agent that has registered with the checker, now or before."""
-        return self.passes.for_call(self.league_id, self.agent_id)
+        return self.passes.for_call(self.agent_id)
 
     async def meet(self) -> None:
         """Waits for the agent to register, as long as it has time to."""
@@ -236,13 +267,11 @@ class Bench:
         wanted: str | None = None,
         style: Style | None = None,
         bearer: str | None = None,
-        request_id: Any = None,
     ) -> Exchange:
         """One call in the style that was learned for this method."""
         style = style or self.styles.get(method) or (self.style if self.style.knows(method) else SEEDS)
-        number = next(self._numbers) if request_id is None else request_id
-        body = style.request(method, message, number)
-        return await self.post(body, method, message, wanted=wanted, style=style, bearer=bearer, request_id=number)
+        body = style.request(method, message, next(self._numbers))
+        return await self.post(body, method, message, wanted=wanted, style=style, bearer=bearer)
 
     async def post(
         self,
@@ -253,7 +282,6 @@ class Bench:
         wanted: str | None = None,
         style: Style = SEEDS,
         bearer: str | None = None,
-        request_id: Any = None,
         shown: str | None = None,
         limit: float | None = None,
     ) -> Exchange:
@@ -263,7 +291,7 @@ class Bench:
         parsed = reply.parsed
         answer, place, noted = _found(parsed, wanted)
         line = self.probe.sent[-1]
-        return Exchange(method, message or {}, style, request_id, line, reply, parsed, answer, place, noted)
+        return Exchange(method, message or {}, style, line, reply, parsed, answer, place, noted)
 
     async def learn(
         self, method: str, message: Mapping[str, Any], wanted: str | None, bearer: str | None = None
@@ -301,8 +329,9 @@ class Bench:
     def dialect(self) -> str:
         """How the agent speaks, in a few words."""
         if self.style is SEEDS and not self.noted:
-            return "league.v2, in the form of the seeds" if self.kept else "league.v2, as far as can be told"
-        spoken = "the form of the seeds" if self.style is SEEDS else self.style.says
+            known = any(one.answer is not None or one.acknowledged for one in self.kept.values())
+            return "league.v2, in the protocol's own form" if known else "league.v2, as far as can be told"
+        spoken = "the protocol's own form" if self.style is SEEDS else self.style.says
         return ", ".join(["league.v2", spoken.replace("`", ""), *dict.fromkeys(self.noted)])
 
     def note(self, exchange: Exchange) -> None:
@@ -324,14 +353,8 @@ def understood(exchange: Exchange, wanted: str | None) -> bool:
 
 
 def _found(body: Any, wanted: str | None) -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:
-    if wanted is None:
-        return None, "result", ()
-    for place, message in candidates(body):
-        if message.get("message_type") == wanted or (wanted in FIELDS and _says(wanted, message)):
-            tidy, noted = tidied(wanted, message)
+    for place, message in candidates(body) if wanted else ():
+        if holds(wanted or "", message):
+            tidy, noted = tidied(wanted or "", message)
             return tidy, place, tuple(noted)
     return None, "result", ()
-
-
-def _says(wanted: str, message: Mapping[str, Any]) -> bool:
-    return message.get("message_type") != "LEAGUE_ERROR" and holds(wanted, message)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from agent_league.conformance.bench import Bench, Options
 from agent_league.conformance.frames import ask_well
+from agent_league.conformance.key import checker_key
 from agent_league.conformance.manager import manager_steps
 from agent_league.conformance.manager_bench import ManagerBench
 from agent_league.conformance.player import player_steps
@@ -18,13 +19,13 @@ from agent_league.conformance.probe import Probe
 from agent_league.conformance.referee import referee_steps
 from agent_league.conformance.referee_bench import RefereeBench
 from agent_league.conformance.stand_ins import StandInManager, open_manager, stamp
-from agent_league.conformance.steps import NoReply, Outcome, Report, Step, strictly, work_through
-from agent_league.errors import UserError
+from agent_league.conformance.steps import AnyStep, NoReply, Outcome, Report, hardened, strictly, work_through
+from agent_league.errors import FrameCode, UserError
 from agent_league.model.agents import Role
+from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V1
 
 DETECT_SECONDS = 3.0
-USED_UP = "The manager's league was used up by the check: its players and referees were the checker's own."
 ROLES = {"player": Role.PLAYER, "referee": Role.REFEREE, "manager": Role.LEAGUE_MANAGER}
 TELLING = {
     Role.PLAYER: "handle_game_invitation",
@@ -32,7 +33,7 @@ TELLING = {
     Role.LEAGUE_MANAGER: "register_player",
 }
 """The method that only agents of a role know."""
-Kind = tuple[type[Bench], Callable[[], list[Step[Any]]]]
+Kind = tuple[type[Bench], Callable[[], list[AnyStep]]]
 V1: Kind = (V1PlayerBench, player_v1_steps)
 KINDS: Mapping[Role, Kind] = {
     Role.PLAYER: (PlayerBench, player_steps),
@@ -51,7 +52,7 @@ def check_address(url: str) -> str:
         usable = False
     if not usable:
         raise UserError(f"{typed!r} is no address to check; expected one such as http://localhost:8101/mcp")
-    return url if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/mcp"
+    return url if parts.path else f"{parts.scheme}://{parts.netloc}/mcp"
 
 
 async def check_agent(
@@ -66,21 +67,24 @@ async def check_agent(
     """Judges the agent at an address."""
     url, options = check_address(url), options or Options()
     began, started = time.monotonic(), stamp()
-    manager = None if role is Role.LEAGUE_MANAGER else await open_manager(manager_port)
+    key, remark = checker_key()
+    manager = None if role is Role.LEAGUE_MANAGER else await open_manager(manager_port, key)
     probe = Probe(url)
     try:
         await _appears(probe, options.wait)
         deadline = asyncio.get_running_loop().time() + options.wait
         role = role or await detect_role(probe, manager)
-        if role is Role.PLAYER and await speaks_v1(probe, manager, options):
+        if role is Role.PLAYER and await speaks_v1(probe, manager, options, key):
             kind, steps = V1
         else:
             kind, steps = KINDS[role]
-        bench = kind(probe, options, manager)
+        bench = kind(probe, options, key, manager)
         bench.deadline = deadline
         try:
             await bench.open()
-            outcomes = await work_through(steps(), bench, options.bound, tell)
+            outcomes = await work_through(
+                steps(), bench, options.bound, lambda outcome: tell(hardened(outcome) if strict else outcome)
+            )
         finally:
             await bench.close()
     finally:
@@ -95,7 +99,9 @@ async def check_agent(
         started=started,
         seconds=time.monotonic() - began,
         outcomes=tuple(outcomes),
-        remarks=(USED_UP,) if role is Role.LEAGUE_MANAGER else (),
+        remarks=(*bench.remarks, *filter(None, [remark if manager else None])),
+        unjudged=bench.elsewhere or bench.unjudged,
+        elsewhere=bool(bench.elsewhere),
     )
     return strictly(report) if strict else report
 
@@ -123,14 +129,14 @@ async def detect_role(probe: Probe, manager: StandInManager | None) -> Role:
     return known[0] if len(known) == 1 else Role.PLAYER
 
 
-async def speaks_v1(probe: Probe, manager: StandInManager | None, options: Options) -> bool:
+async def speaks_v1(probe: Probe, manager: StandInManager | None, options: Options, key: SigningKey) -> bool:
     """Whether a player speaks the older protocol: by its registration, or by what it answers."""
     if await probe.connects() is not None:
         return False
     registration = await manager.registration(probe.url, options.wait) if manager else None
     if registration is not None:
         return registration.message.get("protocol") == PROTOCOL_V1
-    old, new = V1PlayerBench(probe, options, None), PlayerBench(probe, options, None)
+    old, new = V1PlayerBench(probe, options, key, None), PlayerBench(probe, options, key, None)
     try:
         answered = (await ask_well(old)).answer is not None
         return answered and (await ask_well(new)).answer is None
@@ -143,4 +149,4 @@ async def _knows(probe: Probe, method: str) -> bool:
     reply = await probe.post(body, DETECT_SECONDS)
     answer = reply.parsed
     error = answer.get("error") if isinstance(answer, dict) else None
-    return reply.status == 200 and not (isinstance(error, dict) and error.get("code") == -32601)
+    return reply.status == 200 and not (isinstance(error, dict) and error.get("code") == FrameCode.METHOD_NOT_FOUND)

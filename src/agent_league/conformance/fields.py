@@ -1,12 +1,12 @@
 """The fields of a message, one judgement each: there, of the right type, with the right value."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from agent_league.clock import SystemClock, parse_utc
-from agent_league.conformance.probe import show
-from agent_league.conformance.steps import Finding, Step, Verdict, failed, passed, warned
+from agent_league.conformance.probe import quoted, show
+from agent_league.conformance.steps import AnyStep, Finding, Step, Verdict, failed, passed, warned
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.transport.jsonrpc import json_type
@@ -26,6 +26,12 @@ HINTS: Mapping[str, str] = {
     "match_id": 'Copy "match_id" from the request into the reply.',
     "player_id": 'Put the "player_id" that the manager gave you into the reply.',
 }
+
+
+def name_hint(noted: Sequence[str]) -> str:
+    """What to write, from notes such as "'choice' for 'parity_choice'"."""
+    pairs = [note.partition(" for ")[::2] for note in noted]
+    return " ".join(f"Write {wanted} instead of {used}." if wanted else f"Mend {used}." for used, wanted in pairs)
 
 
 def look_up(message: Mapping[str, Any], path: str) -> Any:
@@ -100,12 +106,12 @@ def judge_timestamp(message: Mapping[str, Any], path: str, missing: Verdict = Ve
     return failed(said)
 
 
-def judge_nearness(message: Mapping[str, Any], path: str, now: datetime | None = None) -> Finding:
+def judge_nearness(message: Mapping[str, Any], path: str) -> Finding:
     """Whether a moment is about now."""
     moment = parse_utc(str(look_up(message, path)))
     if moment is None:
         return Finding(Verdict.SKIPPED, f"'{path}' is no moment in UTC")
-    seconds = abs(((now or SystemClock().now()) - moment).total_seconds())
+    seconds = abs((SystemClock().now() - moment).total_seconds())
     if seconds > FAR_SECONDS:
         return warned(f"'{path}' is {seconds:.0f} s away from now")
     return passed(f"{seconds:.0f} s away from now")
@@ -117,10 +123,10 @@ def envelope_steps(
     role: str,
     agent_id: Callable[[Any], str | None],
     missing: Verdict = Verdict.FAIL,
-) -> list[Step[Any]]:
+) -> list[AnyStep]:
     """The fields that every message must have; `message` finds the one to look at."""
 
-    def step(name: str, expected: str, judge: Callable[[Any, Mapping[str, Any]], Finding]) -> Step[Any]:
+    def step(name: str, expected: str, judge: Callable[[Any, Mapping[str, Any]], Finding]) -> AnyStep:
         return Step(f"{title}: {name}", expected, HINTS[name], on(message, judge))
 
     return [
@@ -155,7 +161,7 @@ def on(
 
 
 def _quoted(path: str, value: Any) -> str:
-    return show({path.rpartition(".")[2]: value}, 160).partition(": ")[2].removesuffix("}")
+    return quoted(value, name=path.rpartition(".")[2])
 
 
 def _is_local(text: str) -> bool:

@@ -4,16 +4,15 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from agent_league.conformance.bench import METHOD_NOT_FOUND, Bench, Call, Exchange
-from agent_league.conformance.probe import Reply, show, told
-from agent_league.conformance.steps import Finding, NoReply, Skip, Step, failed, passed, warned
+from agent_league.conformance.bench import Bench, Exchange, GoodCall
+from agent_league.conformance.probe import NOT_JSON, Reply, show, told
+from agent_league.conformance.steps import AnyStep, Finding, NoReply, Skip, Step, Verdict, failed, passed, warned
+from agent_league.errors import FrameCode
 
 OTHER_PATHS = ("/mcp", "/", "/mcp/", "/rpc", "/jsonrpc", "/api", "/api/mcp")
 CLIENTS_GIVE_UP = (
     "Answer with HTTP 200 and put the error into the JSON-RPC body: many clients give up on other statuses."
 )
-
-AnyStep = Step[Any]
 
 
 def server_steps() -> list[AnyStep]:
@@ -30,7 +29,7 @@ def server_steps() -> list[AnyStep]:
         Step(
             "the path answers POST",
             "an answer to a JSON-RPC request posted to this path, not HTTP 404 or 405",
-            "Serve POST at the path of the address you registered; the seeds use /mcp.",
+            "Serve POST at the path of the address you registered; the protocol uses /mcp.",
             _answers_post,
             vital=True,
         ),
@@ -38,32 +37,64 @@ def server_steps() -> list[AnyStep]:
             "another path is not taken for it",
             "HTTP 404 for a path that doesn't exist",
             "Route only your own path to the handler and answer 404 elsewhere; a wrong address then shows at once.",
-            _other_path,
+            mildly(_other_path),
         ),
         Step(
             "GET /health answers",
             "HTTP 200 and a JSON object with status and role",
             'Add `GET /health` that returns {"status": "ok", "role": "player"}; it lets others see that you are up.',
-            _health,
+            mildly(_health),
         ),
         Step(
             "GET at the path does no harm",
             "HTTP 405 or any other answer below 500",
             "A browser or a health check may come by with GET: answer 405 and go on.",
-            _get,
+            mildly(_get),
         ),
     ]
+
+
+def mildly(judge: Callable[[Bench], Awaitable[Finding]]) -> Callable[[Bench], Awaitable[Finding]]:
+    """The same for what costs no match: a connection that broke off is a warning."""
+
+    async def judged(bench: Bench) -> Finding:
+        try:
+            return await judge(bench)
+        except NoReply as error:
+            return no_answer(error)
+
+    return judged
+
+
+def no_answer(error: NoReply) -> Finding:
+    """To what no good peer sends, silence is bad manners; whether it did harm shows in the next step."""
+    if error.silent:
+        raise error
+    return warned(error.sentence)
 
 
 async def _listens(bench: Bench) -> Finding:
     bench.sent.append(f"a connection to {bench.probe.url}")
     why = await bench.probe.connects()
-    return passed("connected") if why is None else failed(why)
+    return passed("connected") if why is None else failed(why, await _scheme_hint(bench))
+
+
+async def _scheme_hint(bench: Bench) -> str:
+    """A hint where the server speaks https and was asked over http, or the other way round; else nothing."""
+    other = await bench.probe.other_scheme()
+    return f"It speaks {other.partition(':')[0]}: check {other} instead." if other else ""
 
 
 async def _answers_post(bench: Bench) -> Finding:
     """An unknown method first; an agent that answers even that with 404 gets a call that it should know."""
-    reply = await _unknown(bench)
+    try:
+        reply = await _unknown(bench)
+    except NoReply as error:
+        error.hint = error.hint or await _scheme_hint(bench)
+        if error.hint:
+            raise
+        await bench.meet()
+        reply = (await bench.knock()).reply
     if reply.status in (404, 405) and not _is_rpc(reply):
         await bench.meet()
         exchange = await bench.knock()
@@ -90,7 +121,7 @@ async def _where(bench: Bench) -> str:
 async def _other_path(bench: Bench) -> Finding:
     reply = await bench.probe.post(_call_unknown(2), bench.limit(""), url=bench.probe.at("/league-check-no-such-path"))
     if reply.status >= 500:
-        return failed(told(reply), "An unknown path must not break the handler: answer 404.")
+        return warned(told(reply), "An unknown path must not break the handler: answer 404.")
     return passed(f"HTTP {reply.status}") if reply.status in (404, 405) else warned(told(reply))
 
 
@@ -103,7 +134,7 @@ async def _health(bench: Bench) -> Finding:
 
 async def _get(bench: Bench) -> Finding:
     reply = await bench.probe.get(bench.probe.url, bench.limit(""))
-    return passed(f"HTTP {reply.status}") if reply.status < 500 or reply.status == 501 else failed(told(reply))
+    return passed(f"HTTP {reply.status}") if reply.status < 500 or reply.status == 501 else warned(told(reply))
 
 
 def json_rpc_steps() -> list[AnyStep]:
@@ -119,8 +150,8 @@ def json_rpc_steps() -> list[AnyStep]:
             _one_of_both,
         ),
         Step("an integer id comes back", "the id 7001", echo, _echoes(7001)),
-        Step("a string id comes back", 'the id "check-7002"', echo, _echoes("check-7002")),
-        Step("a null id comes back", "the id null", echo, _echoes(None)),
+        Step("a string id comes back", 'the id "check-7002"', echo, mildly(_echoes("check-7002"))),
+        Step("a null id comes back", "the id null", echo, mildly(_echoes(None))),
         Step(
             "Content-Type with a charset is accepted",
             "the same answer as without",
@@ -139,19 +170,19 @@ def json_rpc_steps() -> list[AnyStep]:
             "a notification is not answered",
             "HTTP 202 or 204 without a body",
             'A request without "id" is a notification: do the work and answer with an empty body.',
-            _notification,
+            mildly(_notification),
         ),
         Step(
             "a batch is answered as a batch",
-            "an array with two replies",
+            "an array with two replies, or the error -32600",
             "An array of requests wants an array of replies; if you don't serve batches, answer with the error -32600.",
-            _batch,
+            mildly(_batch),
         ),
         Step(
             "another JSON-RPC version is refused",
             "a JSON-RPC error with the code -32600",
             'Check that "jsonrpc" is "2.0" and refuse everything else with -32600.',
-            _other_version,
+            mildly(_other_version),
         ),
     ]
 
@@ -164,7 +195,7 @@ async def ask_well(bench: Bench) -> Exchange:
     return await bench.ask(call.method, call.message, wanted=call.wanted, bearer=call.bearer)
 
 
-def in_frame(bench: Bench, call: Call, **changes: Any) -> bytes:
+def in_frame(bench: Bench, call: GoodCall, **changes: Any) -> bytes:
     """A good call as the agent understands it, with other fields in its frame; `...` takes one out."""
     if bench.is_bare:
         raise Skip("the agent speaks bare messages, without a JSON-RPC frame")
@@ -195,14 +226,14 @@ async def _version(bench: Bench) -> Finding:
     _must_be_framed(bench)
     exchange = await ask_framed(bench)
     version = exchange.body.get("jsonrpc", "missing") if isinstance(exchange.body, dict) else "no object"
-    return passed('"2.0"') if version == "2.0" else failed(f'"jsonrpc" is {show(version, 80)}')
+    return passed('"2.0"') if version == "2.0" else failed(f'"jsonrpc" is {show(version, 80)}', no_json(exchange))
 
 
 async def _one_of_both(bench: Bench) -> Finding:
     _must_be_framed(bench)
     exchange = await ask_framed(bench)
     if not isinstance(exchange.body, dict):
-        return failed(exchange.came)
+        return failed(exchange.came, no_json(exchange))
     there = [name for name in ("result", "error") if name in exchange.body]
     if len(there) == 1:
         return passed(there[0])
@@ -217,7 +248,9 @@ def _echoes(request_id: Any) -> Callable[[Bench], Awaitable[Finding]]:
         exchange = await ask_framed(bench, id=request_id)
         if request_id is None and not exchange.reply.body:
             return warned("no body: null was taken for a notification", NULL_ID_HINT)
-        return _same_id(exchange, request_id)
+        found = _same_id(exchange, request_id)
+        usual = isinstance(request_id, int) or found.verdict is not Verdict.FAIL
+        return found if usual else warned(found.came, found.hint)
 
     return judge
 
@@ -227,8 +260,10 @@ NULL_ID_HINT = 'Only a request without "id" is a notification; "id": null wants 
 
 def _same_id(exchange: Exchange, request_id: Any) -> Finding:
     if not isinstance(exchange.body, dict):
-        return failed(exchange.came)
-    found = exchange.body.get("id", "missing")
+        return failed(exchange.came, no_json(exchange))
+    if "id" not in exchange.body:
+        return failed('no "id"')
+    found = exchange.body["id"]
     same = type(found) is type(request_id) and found == request_id
     return passed(show(found, 80)) if same else failed(f'"id" is {json.dumps(found)[:80]}')
 
@@ -257,7 +292,7 @@ async def _unknown_method(bench: Bench) -> Finding:
     exchange = await bench.post(_call_unknown(7003))
     if bench.is_bare:
         return failed(exchange.came) if exchange.reply.status >= 500 else passed(f"HTTP {exchange.reply.status}")
-    return judge_frame_refusal(exchange, METHOD_NOT_FOUND)
+    return judge_frame_refusal(exchange, FrameCode.METHOD_NOT_FOUND)
 
 
 async def _error_id(bench: Bench) -> Finding:
@@ -280,8 +315,9 @@ async def _batch(bench: Bench) -> Finding:
     exchange = await bench.post(json.dumps(calls).encode(), bearer=bench.good_call().bearer)
     if isinstance(exchange.body, list):
         ids = sorted(str(reply.get("id")) for reply in exchange.body if isinstance(reply, dict))
-        return passed("both replies") if ids == ["7004", "7005"] else failed(f"replies with the ids {', '.join(ids)}")
-    return warned(exchange.came)
+        return passed("both replies") if ids == ["7004", "7005"] else warned(f"replies with the ids {', '.join(ids)}")
+    code = exchange.error.get("code")
+    return passed(f"error {code}") if code == FrameCode.INVALID_REQUEST else warned(exchange.came)
 
 
 async def _other_version(bench: Bench) -> Finding:
@@ -289,6 +325,14 @@ async def _other_version(bench: Bench) -> Finding:
     if exchange.error:
         return passed(f"error {exchange.error.get('code')}")
     return warned(exchange.came)
+
+
+def no_json(exchange: Exchange) -> str:
+    """The hint for an answer that is something else than JSON; empty where it is JSON or nothing."""
+    if exchange.body is not NOT_JSON or not exchange.reply.body:
+        return ""
+    what = "HTML" if exchange.reply.body.lstrip()[:1] == b"<" else "plain text"
+    return f"You answer with {what}, not JSON: catch your error and answer with JSON."
 
 
 def judge_frame_refusal(exchange: Exchange, *codes: int) -> Finding:
@@ -301,7 +345,7 @@ def judge_frame_refusal(exchange: Exchange, *codes: int) -> Finding:
         return passed(f"error {code}") if status == 200 else warned(f"error {code}, but HTTP {status}", CLIENTS_GIVE_UP)
     if exchange.refused or 400 <= status < 500:
         return warned(exchange.came)
-    return failed(exchange.came)
+    return failed(exchange.came, no_json(exchange))
 
 
 def _is_rpc(reply: Reply) -> bool:

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_league.conformance.bench import Bench, Exchange
-from agent_league.conformance.frames import ask_framed, ask_well, judge_frame_refusal
+from agent_league.conformance.frames import ask_framed, ask_well, judge_frame_refusal, mildly, no_json
 from agent_league.conformance.probe import show
-from agent_league.conformance.steps import Finding, NoReply, Skip, Step, failed, passed, warned
+from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, Verdict, failed, passed, warned
+from agent_league.errors import FrameCode
 
 TWO_MIB = 2 * 1024 * 1024
 DEEP = 2000
-
-AnyStep = Step[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ def hostile_steps() -> list[AnyStep]:
     steps: list[AnyStep] = []
     for bad in _HOSTILE:
         title = f"{bad.name} {'does no harm' if bad.send is _broken_off else 'is refused'}"
-        steps.append(Step(title, bad.expected, bad.hint, bad.send))
+        steps.append(Step(title, bad.expected, bad.hint, mildly(bad.send)))
         steps.append(survival_step(bad.name))
     return steps
 
@@ -53,10 +52,7 @@ async def _survives(bench: Bench) -> Finding:
 
 def _raw(body: bytes, *codes: int, shown: str | None = None) -> Callable[[Bench], Awaitable[Finding]]:
     async def send(bench: Bench) -> Finding:
-        try:
-            exchange = await bench.post(body, shown=shown)
-        except NoReply as error:
-            return _no_answer(error)
+        exchange = await bench.post(body, shown=shown)
         if bench.is_bare and 400 <= exchange.reply.status < 500:
             return passed(f"HTTP {exchange.reply.status}")
         return _unharmed(exchange, *codes)
@@ -64,20 +60,14 @@ def _raw(body: bytes, *codes: int, shown: str | None = None) -> Callable[[Bench]
     return send
 
 
-def _no_answer(error: NoReply) -> Finding:
-    """To what no good peer sends, silence is bad manners; whether it did harm shows in the next step."""
-    if error.silent:
-        raise error
-    return warned(error.sentence)
-
-
 def _unharmed(exchange: Exchange, *codes: int) -> Finding:
-    """The same for a handler that broke down."""
-    return warned(exchange.came) if exchange.broke_down else judge_frame_refusal(exchange, *codes)
+    """The same for a handler that broke down, or took it for something."""
+    found = judge_frame_refusal(exchange, *codes)
+    return warned(exchange.came, no_json(exchange)) if exchange.broke_down or found.verdict is Verdict.FAIL else found
 
 
 async def _params_list(bench: Bench) -> Finding:
-    return _unharmed(await ask_framed(bench, params=[1, 2, 3]), -32602)
+    return _unharmed(await ask_framed(bench, params=[1, 2, 3]), FrameCode.INVALID_PARAMS)
 
 
 async def _wrong_types(bench: Bench) -> Finding:
@@ -99,10 +89,7 @@ async def _two_mib(bench: Bench) -> Finding:
     call = bench.good_call()
     style = bench.styles.get(call.method, bench.style)
     body = style.request(call.method, {**call.message, "padding": "x" * TWO_MIB}, 7)
-    try:
-        exchange = await bench.post(body, call.method, shown="a good call with 2 MiB of padding", bearer=call.bearer)
-    except NoReply as error:
-        return _no_answer(error)
+    exchange = await bench.post(body, call.method, shown="a good call with 2 MiB of padding", bearer=call.bearer)
     if exchange.refused:
         return passed(f"HTTP {exchange.reply.status}")
     if exchange.broke_down:
@@ -113,8 +100,7 @@ async def _two_mib(bench: Bench) -> Finding:
 async def _broken_off(bench: Bench) -> Finding:
     if bench.probe.url.startswith("https"):
         raise Skip("only over plain http")
-    head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
-    await bench.probe.break_off(head, bench.limit(""))
+    await bench.probe.break_off(bench.limit(""))
     return passed("nothing was to be answered")
 
 
@@ -124,25 +110,25 @@ _HOSTILE: Sequence[Hostile] = (
         "a body that is not JSON",
         "a JSON-RPC error with the code -32700 and HTTP 200",
         _REFUSE,
-        _raw(b'{"jsonrpc": "2.0", "method": oops', -32700),
+        _raw(b'{"jsonrpc": "2.0", "method": oops', FrameCode.PARSE_ERROR),
     ),
     Hostile(
         "an empty body",
         "a JSON-RPC error with the code -32700",
         _REFUSE,
-        _raw(b"", -32700, -32600, shown="an empty body"),
+        _raw(b"", FrameCode.PARSE_ERROR, FrameCode.INVALID_REQUEST, shown="an empty body"),
     ),
     Hostile(
         "a body that is not UTF-8",
         "a JSON-RPC error with the code -32700",
         _REFUSE,
-        _raw(b'{"jsonrpc": "2.0", "method": "\xff\xfe"}', -32700),
+        _raw(b'{"jsonrpc": "2.0", "method": "\xff\xfe"}', FrameCode.PARSE_ERROR),
     ),
     Hostile(
         "a number for a request",
         "a JSON-RPC error with the code -32600",
         "Check that the body is a JSON object before you look into it, and refuse anything else with -32600.",
-        _raw(b"42", -32600),
+        _raw(b"42", FrameCode.INVALID_REQUEST),
     ),
     Hostile(
         "a list for `params`",
@@ -161,7 +147,12 @@ _HOSTILE: Sequence[Hostile] = (
         "a body nested 2000 levels deep",
         "a JSON-RPC error",
         "Some JSON readers break on deep nesting: catch that error like any other that says the body is no JSON.",
-        _raw(b"[" * DEEP + b"]" * DEEP, -32700, -32600, shown=f"an array in an array, {DEEP} levels deep"),
+        _raw(
+            b"[" * DEEP + b"]" * DEEP,
+            FrameCode.PARSE_ERROR,
+            FrameCode.INVALID_REQUEST,
+            shown=f"an array in an array, {DEEP} levels deep",
+        ),
     ),
     Hostile(
         "a body of 2 MiB",

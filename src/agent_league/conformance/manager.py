@@ -11,11 +11,9 @@ from agent_league.conformance.manager_league import league_steps
 from agent_league.conformance.probe import show
 from agent_league.conformance.refusals import judge_refusal, rejected_step
 from agent_league.conformance.stand_ins import StandInPlayer
-from agent_league.conformance.steps import Finding, Skip, Step, Verdict, failed, passed, warned
+from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, Verdict, failed, passed, warned
 
 SHORTEST_TOKEN = 16
-
-AnyStep = Step[Any]
 
 
 def manager_steps() -> list[AnyStep]:
@@ -98,7 +96,7 @@ def _admission_steps(role: str) -> list[AnyStep]:
 
 def _judge_new_token(answer: Mapping[str, Any]) -> Finding:
     found = judge_kind(answer, "auth_token", str)
-    if found.verdict == "pass" and len(answer["auth_token"]) < SHORTEST_TOKEN:
+    if found.verdict is Verdict.PASS and len(answer["auth_token"]) < SHORTEST_TOKEN:
         return warned(f"{len(answer['auth_token'])} letters")
     return found
 

@@ -1,21 +1,26 @@
 """A manager on the bench, and the agents that register with it: referees and players of the checker's own."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
 from typing import Any
 
-from agent_league.conformance.bench import Bench, Call, Exchange, Options
+from agent_league.conformance.bench import Bench, Exchange, GoodCall, Options
 from agent_league.conformance.fields import look_up
 from agent_league.conformance.probe import Probe
 from agent_league.conformance.stand_ins import StandInManager, StandInPlayer, StandInReferee
 from agent_league.conformance.steps import Skip
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
+from agent_league.protocol.tokens import SigningKey
 
 APPLICANTS = 9
 """Registrations that must be refused; a manager that takes them has so many more players."""
 MOST_PLAYERS = 12 + APPLICANTS
 REFEREES = 2
+USED_UP = "The manager's league was used up by the check: its players and referees were the checker's own."
+OCCUPIED = (
+    "Players and referees of the checker's own are registered with the manager now, and nobody plays for them: "
+    "start the manager anew before you play."
+)
 Writer = Callable[[Any, StandInPlayer], Mapping[str, Any]]
 """Writes the registration of a player on a bench."""
 
@@ -25,10 +30,11 @@ class ManagerBench(Bench):
 
     role = Role.LEAGUE_MANAGER
 
-    def __init__(self, probe: Probe, options: Options, manager: StandInManager | None) -> None:
-        super().__init__(probe, options, None)
+    def __init__(self, probe: Probe, options: Options, key: SigningKey, manager: StandInManager | None) -> None:
+        super().__init__(probe, options, key, None)
         self.players = [StandInPlayer(f"checker-{number}") for number in range(1, MOST_PLAYERS + 1)]
         self.referees = [StandInReferee(f"checker-{number}") for number in range(1, REFEREES + 1)]
+        self.servers = (*self.players, *self.referees)
         self.admitted: list[StandInPlayer] = []
         self.ids: list[str] = []
         """The ids of all players; one that was given a second id is two."""
@@ -39,19 +45,28 @@ class ManagerBench(Bench):
         """Whether the manager begins matches by announcing them, without START_MATCH."""
         self._league_id = ""
         self._applicants = 0
-        self._servers = AsyncExitStack()
 
     @property
     def league_id(self) -> str:
         return self._league_id
 
-    async def open(self) -> None:
-        for server in (*self.players, *self.referees):
-            await server.start()
-            self._servers.push_async_callback(server.stop)
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        if self.started:
+            return (USED_UP,)
+        registered = bool(self.admitted) or any(referee.token for referee in self.referees)
+        return (OCCUPIED,) if registered else ()
 
-    async def close(self) -> None:
-        await self._servers.aclose()
+    @property
+    def unjudged(self) -> str:
+        if self.started:
+            return ""
+        if not self.admitted:
+            return "no league was played, because it admitted no player"
+        return (
+            "no league was played, because it did not start: give --admin-token-file, or let the manager start its "
+            f"league with {len(self.ids)} players or fewer"
+        )
 
     async def knock(self) -> Exchange:
         return self.keep("register_referee", await self.admit_referee(self.referees[0]))
@@ -63,10 +78,10 @@ class ManagerBench(Bench):
             raise Skip("no player was admitted")
         return self.admitted[0]
 
-    def good_call(self) -> Call:
+    def good_call(self) -> GoodCall:
         if not self.admitted:
-            return Call("register_referee", self.referee_request(self.referees[0]), "REFEREE_REGISTER_RESPONSE")
-        return Call("league_query", self.query(), "LEAGUE_QUERY_RESPONSE")
+            return GoodCall("register_referee", self.referee_request(self.referees[0]), "REFEREE_REGISTER_RESPONSE")
+        return GoodCall("league_query", self.query(), "LEAGUE_QUERY_RESPONSE")
 
     def is_good(self, exchange: Exchange) -> bool:
         return exchange.answer is not None or exchange.acknowledged

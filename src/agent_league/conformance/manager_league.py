@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Any
 
 from agent_league.conformance.fields import envelope_steps, judge_kind, judge_value, look_up, on
-from agent_league.conformance.listener import Heard
+from agent_league.conformance.listener import Incoming
 from agent_league.conformance.manager_bench import ManagerBench, players_of
 from agent_league.conformance.probe import show
 from agent_league.conformance.refusals import judge_refusal, rejected_step
 from agent_league.conformance.stand_ins import StandInPlayer, StandInReferee
-from agent_league.conformance.steps import Finding, Skip, Step, failed, passed, warned
+from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, failed, passed, warned
 
 PLAYERS = 4
 START_SECONDS = 0.5
@@ -22,8 +22,6 @@ START_MATCH_SECONDS = 3.0
 """So long it has, after ROUND_ANNOUNCEMENT, to give a match to a referee."""
 PAST_SECONDS = 1.0
 """So long the last notices of a league may be on their way."""
-
-AnyStep = Step[Any]
 
 
 def league_steps() -> list[AnyStep]:
@@ -104,7 +102,7 @@ def _everybody(kind: str, method: str, *, referees: bool = False) -> AnyStep:
         if deaf:
             return failed(f"{', '.join(deaf)} heard none")
         registered = [referee for referee in bench.referees if referee.token]
-        if referees and not all([await referee.hears(method, 1) for referee in registered]):
+        if referees and not all(await asyncio.gather(*(referee.hears(method, 1) for referee in registered))):
             return warned("all players, but not the referees", f"Send {kind} to the referees as well.")
         return passed("everybody")
 
@@ -340,7 +338,7 @@ async def _every_pair(bench: ManagerBench) -> Finding:
     return passed(f"{wanted} matches") if len(pairs) == wanted else failed(f"{len(pairs)} matches, expected {wanted}")
 
 
-def _must_be_over(bench: ManagerBench) -> Heard:
+def _must_be_over(bench: ManagerBench) -> Incoming:
     bench.must_run()
     calls = bench.asker.calls("notify_league_completed")
     if not calls:

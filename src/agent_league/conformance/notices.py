@@ -1,11 +1,14 @@
 """Notices: what a manager tells players and referees, and whether it is taken."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from agent_league.conformance.bench import Bench, Exchange
-from agent_league.conformance.probe import show
-from agent_league.conformance.steps import Finding, Step, failed, passed, warned
+from agent_league.conformance.frames import no_json
+from agent_league.conformance.probe import NO_CONNECTION, show
+from agent_league.conformance.steps import AnyStep, Finding, NoReply, Step, failed, passed, warned
+from agent_league.model.agents import Role
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 
@@ -64,17 +67,35 @@ def league_completed(bench: Bench, champion: str) -> dict[str, Any]:
     )
 
 
-def notice_step(kind: str, method: str, write: Callable[[Any], Mapping[str, Any]]) -> Step[Any]:
+def notice_step(kind: str, method: str, write: Callable[[Any], Mapping[str, Any]]) -> AnyStep:
     """A notice of the manager's is taken."""
 
     async def judge(bench: Bench) -> Finding:
-        return judge_notice(await bench.learn(method, write(bench), None, bench.manager_bearer()), kind)
+        return await tell(bench, kind, method, write(bench), bench.manager_bearer())
 
     hint = f'Serve the method `{method}` and return {{"status": "ok"}}.'
     return Step(f"{kind} is acknowledged", ACKNOWLEDGED, hint, judge)
 
 
-def judge_notice(exchange: Exchange, kind: str) -> Finding:
+async def tell(bench: Bench, kind: str, method: str, message: Mapping[str, Any], bearer: str) -> Finding:
+    """Says something that only has to be acknowledged."""
+    with handler_of(method):
+        exchange = await bench.learn(method, message, None, bearer)
+    return _judge(bench, exchange, kind)
+
+
+@contextmanager
+def handler_of(method: str) -> Iterator[None]:
+    """Where a call arrived and the connection ended, its handler broke off."""
+    try:
+        yield
+    except NoReply as error:
+        if not error.silent and not error.sentence.startswith(NO_CONNECTION):
+            error.hint = f"Your handler of `{method}` broke off: look at your own console for the error."
+        raise
+
+
+def _judge(bench: Bench, exchange: Exchange, kind: str) -> Finding:
     method = exchange.method
     if exchange.acknowledged:
         return passed(show(exchange.reply.body, 80) if exchange.reply.body else "no body")
@@ -82,18 +103,26 @@ def judge_notice(exchange: Exchange, kind: str) -> Finding:
         hint = f'The agent doesn\'t know the method `{method}`; name it exactly so, and return {{"status": "ok"}}.'
         return failed(exchange.came, hint) if method == RESULT else warned(exchange.came, hint)
     if exchange.league_error is not None:
-        return failed(exchange.came, why_refused(exchange), ends=exchange.league_code in SHUT_OUT)
-    return failed(
-        exchange.came,
-        f"The handler of {kind} (`{method}`) breaks down: look for a field that you take for granted, such as "
-        "drawn_number, which is null after a technical loss.",
+        return failed(exchange.came, why_refused(bench, exchange), ends=exchange.league_code in SHUT_OUT)
+    example = ", such as drawn_number, which is null after a technical loss" if method == RESULT else ""
+    broke_down = (
+        f"Your handler of {kind} (`{method}`) breaks down: look for a field that you take for granted{example}."
     )
+    return failed(exchange.came, no_json(exchange) or broke_down)
 
 
-def why_refused(exchange: Exchange) -> str:
-    if exchange.league_code in SHUT_OUT:
+def join_hint(bench: Bench) -> str:
+    """How an agent comes to have the checker as its manager."""
+    practice = " (a player of ours: or with --practice)" if bench.role is Role.PLAYER else ""
+    if bench.manager is None:
         return (
-            "The agent answers only those for whom its manager vouches: start it with the checker as its manager "
-            "(--manager http://localhost:8000/mcp, or --manager-port here), or, if it is a player, for practice."
+            "free port 8000, or choose another one here with --manager-port; start the agent again with the checker "
+            f"as its manager{practice}, then check again"
         )
+    return f"start the agent again with --manager {bench.manager.endpoint}{practice}, then check again"
+
+
+def why_refused(bench: Bench, exchange: Exchange) -> str:
+    if exchange.league_code in SHUT_OUT:
+        return f"The agent answers only those for whom its manager vouches: {join_hint(bench)}."
     return f"The agent refuses a good message with {exchange.league_code}: look at what it says in `message`."

@@ -5,34 +5,35 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from agent_league.conformance.bench import Exchange
-from agent_league.conformance.fields import HINTS, envelope_steps, judge_timestamp, judge_value, look_up, on
-from agent_league.conformance.frames import json_rpc_steps, server_steps
+from agent_league.conformance.fields import HINTS, envelope_steps, judge_timestamp, judge_value, look_up, name_hint, on
+from agent_league.conformance.frames import json_rpc_steps, no_json, server_steps
 from agent_league.conformance.hostile import hostile_steps, survival_step
 from agent_league.conformance.notices import (
     ACKNOWLEDGED,
     RESULT,
     SHUT_OUT,
-    judge_notice,
+    handler_of,
     league_completed,
     notice,
     notice_step,
     round_completed,
     standings_update,
+    tell,
     why_refused,
 )
 from agent_league.conformance.player_bench import CHOICES, CHOOSE, JOIN, MOVE, REPLY_TYPES, Match, PlayerBench
-from agent_league.conformance.probe import show
+from agent_league.conformance.probe import quoted, show
 from agent_league.conformance.registration import registration_steps
-from agent_league.conformance.steps import Finding, Skip, Step, Verdict, failed, passed, warned
+from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, Verdict, failed, passed, warned
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Sender
 
 ANNOUNCED = 100
 """Matches of the round; more than a check needs."""
+REPEATS = 8
+"""How often a question is repeated: who chooses at random gives the same answer by chance, but not so often."""
 STRANGE_IDS = ("conv ü/ö?&=% 你好", "CONV-" + "x" * 200, "0", "conv-r1m1-001 ")
 """Conversation ids that are strings like any other."""
-
-AnyStep = Step[Any]
 
 
 def player_steps() -> list[AnyStep]:
@@ -68,7 +69,8 @@ def _question_steps(method: str, step: str, write: Callable[[PlayerBench, Match]
         if method == CHOOSE and JOIN in bench.styles:
             await bench.asked(JOIN, bench.invitation(match), match)
             bench.sent = bench.sent[:0]
-        exchange = bench.keep(method, await bench.learn(method, write(bench, match), kind, bench.pass_for(match)))
+        with handler_of(method):
+            exchange = bench.keep(method, await bench.learn(method, write(bench, match), kind, bench.pass_for(match)))
         if method == JOIN:
             _take_name(bench, exchange)
         return _judge_understood(bench, exchange, kind)
@@ -80,7 +82,7 @@ def _question_steps(method: str, step: str, write: Callable[[PlayerBench, Match]
 
     async def names(bench: PlayerBench) -> Finding:
         noted = _reply(bench, method).noted
-        return warned(", ".join(noted), f"Use the seeds' own name: {', '.join(noted)}.") if noted else passed()
+        return warned(", ".join(noted), name_hint(noted)) if noted else passed()
 
     async def takes(bench: PlayerBench) -> Finding:
         return judge_latency(_reply(bench, method).reply.seconds, bench.limit(method))
@@ -102,7 +104,7 @@ def _question_steps(method: str, step: str, write: Callable[[PlayerBench, Match]
             "around it.",
             stands,
         ),
-        Step(f"{kind}: the names of its fields", "the seeds' names", f"Use the seeds' field names in {kind}.", names),
+        Step(f"{kind}: the names of its fields", "the protocol's names", f"Use the protocol's names in {kind}.", names),
         *envelope_steps(kind, reply, "player", lambda bench: bench.agent_id if bench.registration else None),
         *(field(name, "the one of the question", _as_asked(method, name)) for name in ("conversation_id", "match_id")),
         field("player_id", "the id that the player was given", _judge_player_id),
@@ -142,13 +144,13 @@ def _judge_understood(bench: PlayerBench, exchange: Exchange, kind: str) -> Find
             f"Serve the method `{method}` with the message as `params`; not every league knows this form ({said}).",
         )
     if exchange.league_error is not None:
-        return failed(exchange.came, why_refused(exchange), ends=exchange.league_code in SHUT_OUT)
+        return failed(exchange.came, why_refused(bench, exchange), ends=exchange.league_code in SHUT_OUT)
     if exchange.unknown_method:
         return failed(
             exchange.came,
             f"The agent doesn't know the method `{method}`, nor another usual name of it: name it exactly `{method}`.",
         )
-    return failed(exchange.came)
+    return failed(exchange.came, no_json(exchange))
 
 
 def judge_latency(seconds: float, limit: float) -> Finding:
@@ -251,7 +253,7 @@ def _judge_choice(answer: Mapping[str, Any]) -> Finding:
         return passed(str(choice))
     if isinstance(choice, str) and choice.strip().lower() in CHOICES:
         return failed(
-            f"'parity_choice' is {show({'': choice})[5:-1]}",
+            f"'parity_choice' is {quoted(choice)}",
             f"Write 'parity_choice' in small letters and without blanks: \"{choice.strip().lower()}\". No league "
             "tolerates another case: it is refused with E004.",
         )
@@ -261,11 +263,15 @@ def _judge_choice(answer: Mapping[str, Any]) -> Finding:
 async def _asked_again(bench: PlayerBench) -> Finding:
     first = _reply(bench, CHOOSE)
     match = Match(str(first.message["match_id"]), str(first.message["conversation_id"]))
-    again = await bench.asked(CHOOSE, first.message, match)
-    before, now = ((one.answer or {}).get("parity_choice") for one in (first, again))
-    if again.answer is None:
-        return failed(again.came, "A repeated question must be answered like the first one.")
-    return passed(f"{now}, twice") if before == now else warned(f"first {show(before, 40)}, then {show(now, 40)}")
+    before = (first.answer or {}).get("parity_choice")
+    for _ in range(REPEATS):
+        again = await bench.asked(CHOOSE, first.message, match)
+        if again.answer is None:
+            return failed(again.came, "A repeated question must be answered like the first one.")
+        now = again.answer.get("parity_choice")
+        if now != before:
+            return warned(f"first {show(before, 40)}, then {show(now, 40)}")
+    return passed(f"{show(before, 40)}, each of {REPEATS} more times")
 
 
 async def _moves(bench: PlayerBench) -> Finding:
@@ -296,7 +302,7 @@ def _conversation_steps() -> list[AnyStep]:
                 exchange = await bench.asked(JOIN, bench.invitation(match), match)
                 found = judge_value(exchange.answer or {}, "conversation_id", conversation_id)
                 if found.verdict is not Verdict.PASS:
-                    return failed(f"asked with {show({'': conversation_id}, 120)[5:-1]}: {found.came}")
+                    return failed(f"asked with {quoted(conversation_id, 120)}: {found.came}")
             return passed(f"all {len(ids)}")
 
         return Step(title, "each comes back as it was sent", HINTS["conversation_id"], judge)
@@ -406,8 +412,7 @@ def _ended(bench: PlayerBench, title: str, choice: str) -> dict[str, Any]:
 def _error_step() -> AnyStep:
     async def judge(bench: PlayerBench) -> Finding:
         match = bench.new_match()
-        exchange = await bench.learn("notify_game_error", bench.game_error(match), None, bench.pass_for(match))
-        return judge_notice(exchange, "GAME_ERROR")
+        return await tell(bench, "GAME_ERROR", "notify_game_error", bench.game_error(match), bench.pass_for(match))
 
     return Step(
         "GAME_ERROR is acknowledged",
@@ -426,7 +431,7 @@ def _game_over_step(title: str) -> AnyStep:
             choice = "odd" if answer.get("parity_choice") == "odd" else "even"
         bench.sent = []
         over = bench.game_over(match, **_ended(bench, title, choice))
-        return judge_notice(await bench.learn(RESULT, over, None, bench.pass_for(match)), "GAME_OVER")
+        return await tell(bench, "GAME_OVER", RESULT, over, bench.pass_for(match))
 
     return Step(
         f"GAME_OVER after {title} is acknowledged",
@@ -503,8 +508,9 @@ async def _eight_at_once(bench: PlayerBench) -> Finding:
 
 def _token_steps() -> list[AnyStep]:
     hint = (
-        "Anybody who knows your address can ask you in advance. Check 'auth_token' with the manager's 'public_key' "
-        "from your registration (it is signed: match, referee and player must be right), and refuse others with E012."
+        "Optional for players. Anybody who knows your address can ask you in advance: check 'auth_token', a JWT signed "
+        "with Ed25519, with the manager's 'public_key' from your registration (match, referee and player must be "
+        "right), and refuse others with E012. docs/reliability.md says what is in it."
     )
 
     def refuses(token: Callable[[PlayerBench, Match], str]) -> Callable[[Any], Awaitable[Finding]]:
@@ -544,8 +550,9 @@ def _token_steps() -> list[AnyStep]:
         Step(
             "a stranger in the manager's name is refused",
             "LEAGUE_ERROR E011 to a notice without the manager's signed token in `Authorization: Bearer`",
-            'Anybody can write "sender": "league_manager": check the signed token in the header `Authorization: '
-            "Bearer` with the manager's 'public_key' from your registration.",
+            'Optional for players. Anybody can write "sender": "league_manager": check the token in the header '
+            "`Authorization: Bearer`, a JWT signed with Ed25519, with the manager's 'public_key' from your "
+            "registration (docs/reliability.md).",
             refuses_manager,
         ),
     ]

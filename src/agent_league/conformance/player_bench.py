@@ -5,16 +5,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_league.clock import SystemClock, later
-from agent_league.conformance.bench import Bench, Call, Exchange, Options
-from agent_league.conformance.listener import Heard, Listener
+from agent_league.conformance.bench import Bench, Exchange, GoodCall, Options
+from agent_league.conformance.listener import Listener
 from agent_league.conformance.probe import Probe
 from agent_league.conformance.stand_ins import StandInManager
 from agent_league.model.agents import Role
+from agent_league.model.schedule import Pairing
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.spellings import holds, tidied
+from agent_league.protocol.tokens import SigningKey
 
 REFEREE = "referee:REF01"
+ROUND = 9
 PUSHED = "a call of its own to the referee"
 CHOICES = ("even", "odd")
 JOIN, CHOOSE, MOVE = "handle_game_invitation", "choose_parity", "make_move"
@@ -34,18 +37,13 @@ class PlayerBench(Bench):
 
     role = Role.PLAYER
 
-    def __init__(self, probe: Probe, options: Options, manager: StandInManager | None) -> None:
-        super().__init__(probe, options, manager)
+    def __init__(self, probe: Probe, options: Options, key: SigningKey, manager: StandInManager | None) -> None:
+        super().__init__(probe, options, key, manager)
         self._matches = 0
-        self._referee = Listener()
+        self._referee = Listener(Role.REFEREE)
+        self.servers = (self._referee,)
         self._pushes: bool | None = None
         """Whether the player sends its answers by itself; None: not known yet."""
-
-    async def open(self) -> None:
-        await self._referee.start()
-
-    async def close(self) -> None:
-        await self._referee.stop()
 
     @property
     def referee_endpoint(self) -> str:
@@ -66,28 +64,35 @@ class PlayerBench(Bench):
         return exchange if pushed is None else replace(exchange, answer=pushed, place=PUSHED)
 
     async def _pushed(self, wanted: str, match_id: Any, limit: float) -> Mapping[str, Any] | None:
-        def is_it(heard: Heard) -> bool:
-            return heard.message.get("match_id") == match_id and holds(wanted, heard.message)
+        def found() -> list[Mapping[str, Any]]:
+            calls = [call.message for call in self._referee.heard if call.message.get("match_id") == match_id]
+            return [message for message in calls if holds(wanted, message)]
 
-        heard = await self._referee.hears_any(is_it, limit)
-        return tidied(wanted, heard.message)[0] if heard else None
+        await self._referee.until(found, limit)
+        return next((tidied(wanted, message)[0] for message in found()), None)
 
     @property
     def opponent(self) -> str:
         return "P02" if self.agent_id != "P02" else "P01"
+
+    @property
+    def unjudged(self) -> str:
+        if any(exchange.answer is not None for exchange in self.kept.values()):
+            return ""
+        return "it answered neither an invitation nor a question"
 
     def new_match(self, conversation_id: str | None = None) -> Match:
         self._matches += 1
         match_id = f"R9M{self._matches}"
         return Match(match_id, conversation_id or f"conv-{match_id.lower()}-001")
 
-    def good_call(self) -> Call:
+    def good_call(self) -> GoodCall:
         """An invitation; a question where the player knows no invitations."""
         match = self.new_match()
         answered = {name for name, exchange in self.kept.items() if exchange.answer is not None}
         method = CHOOSE if CHOOSE in answered and JOIN not in answered else JOIN
         message = self.parity_call(match) if method == CHOOSE else self.invitation(match)
-        return Call(method, message, REPLY_TYPES[method], self.pass_for(match))
+        return GoodCall(method, message, REPLY_TYPES[method], self.pass_for(match))
 
     def is_good(self, exchange: Exchange) -> bool:
         if any(kept.answer is not None for kept in self.kept.values()):
@@ -96,7 +101,8 @@ class PlayerBench(Bench):
 
     def pass_for(self, match: Match) -> str:
         """What vouches for the referee at this player."""
-        return self.passes.for_match(self.league_id, match.match_id, (self.agent_id, self.opponent))
+        pairing = Pairing(match.match_id, ROUND, self.agent_id, self.opponent)
+        return self.passes.for_match(pairing, "REF01").shared
 
     def invitation(self, match: Match, **more: Any) -> dict[str, Any]:
         return self._of_match(
@@ -160,14 +166,14 @@ class PlayerBench(Bench):
             **self.envelope(REFEREE, match.conversation_id),
             auth_token=self.pass_for(match),
             league_id=self.league_id,
-            round_id=9,
+            round_id=ROUND,
             match_id=match.match_id,
             **fields,
         ).to_wire()
 
     def _context(self) -> dict[str, Any]:
         standings = {"wins": 0, "losses": 0, "draws": 0}
-        return {"opponent_id": self.opponent, "round_id": 9, "your_standings": standings}
+        return {"opponent_id": self.opponent, "round_id": ROUND, "your_standings": standings}
 
     def _deadline(self, method: str) -> str:
         return later(SystemClock().now(), self.limit(method))

@@ -6,16 +6,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from agent_league.clock import SystemClock
-from agent_league.conformance.bench import Bench, Call, Exchange, Options
+from agent_league.conformance.bench import Bench, Exchange, GoodCall, Options
 from agent_league.conformance.fields import judge_kind, judge_timestamp, judge_value, look_up, on
 from agent_league.conformance.frames import server_steps
 from agent_league.conformance.hostile import hostile_steps, survival_step
 from agent_league.conformance.player import judge_latency
-from agent_league.conformance.probe import Probe, show
+from agent_league.conformance.probe import Probe, quoted, show
+from agent_league.conformance.registration import registers, seen
 from agent_league.conformance.stand_ins import StandInManager
-from agent_league.conformance.steps import Finding, Skip, Step, failed, passed, warned
+from agent_league.conformance.steps import AnyStep, Finding, Step, Verdict, failed, passed, warned
 from agent_league.protocol import v1
 from agent_league.protocol.spellings import STYLE_BY_NAME
+from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.v1.envelope import UUID, format_millis
 from agent_league.protocol.v1.ids import league_uuid, player_id_v1
 from agent_league.protocol.version import PROTOCOL_V1
@@ -26,28 +28,31 @@ LIMITS = {JOIN: "handle_game_invitation", PLAY: "choose_parity"}
 COPIED = ("league_id", "round_id", "match_id", "conversation_id")
 CHOICES = ("even", "odd")
 
-AnyStep = Step[Any]
-
 
 class V1PlayerBench(Bench):
     """A player of `league.v1` under check."""
 
-    def __init__(self, probe: Probe, options: Options, manager: StandInManager | None) -> None:
-        super().__init__(probe, options, manager)
+    def __init__(self, probe: Probe, options: Options, key: SigningKey, manager: StandInManager | None) -> None:
+        super().__init__(probe, options, key, manager)
         self.style = STYLE_BY_NAME["bare"]
         self._matches = 0
 
     @property
-    def player_id(self) -> str:
+    def given_id(self) -> str:
         return player_id_v1(self.agent_id)
 
     @property
     def opponent(self) -> str:
-        return "player_002" if self.player_id != "player_002" else "player_001"
+        return "player_002" if self.given_id != "player_002" else "player_001"
 
     @property
     def dialect(self) -> str:
         return ", ".join([PROTOCOL_V1, *dict.fromkeys(self.noted)])
+
+    @property
+    def unjudged(self) -> str:
+        answered = any(exchange.answer is not None for exchange in self.kept.values())
+        return "" if answered else "it answered neither an invitation nor a question"
 
     def new_match(self) -> dict[str, Any]:
         self._matches += 1
@@ -75,8 +80,8 @@ class V1PlayerBench(Bench):
         state = {"turn_number": 1, "timeout_seconds": 30, "game_specific_state": {"previous_plays": []}}
         return self.message(v1.PlayRequest, "referee", game_state=state, **match)
 
-    def good_call(self) -> Call:
-        return Call(LIMITS[JOIN], self.invitation(), JOIN)
+    def good_call(self) -> GoodCall:
+        return GoodCall(LIMITS[JOIN], self.invitation(), JOIN)
 
     def is_good(self, exchange: Exchange) -> bool:
         return exchange.answer is not None
@@ -130,22 +135,11 @@ def _registration_steps() -> list[AnyStep]:
     kind = "LEAGUE_REGISTER_REQUEST"
 
     def request(bench: V1PlayerBench) -> Mapping[str, Any]:
-        if bench.registration is None:
-            raise Skip("no registration was seen")
-        bench.sent.append(f"nothing: the agent sent {show(bench.registration.body)}")
-        return bench.registration.message
-
-    async def registers(bench: V1PlayerBench) -> Finding:
-        if bench.manager is None:
-            raise Skip("port 8000 is taken by somebody else, so the checker plays no manager (--manager-port)")
-        await bench.meet()
-        if bench.registration is None:
-            raise Skip(f"registration not seen within {bench.options.wait:g} s at {bench.manager.endpoint}")
-        return passed(f"accepted as {bench.player_id}")
+        return seen(bench).message
 
     def field(path: str, judge: Callable[[Mapping[str, Any]], Finding]) -> AnyStep:
-        hint = f"Put '{path}' into {kind} as seed 001 shows it."
-        return Step(f"{kind}: {path}", "as in seed 001", hint, on(request, lambda _, found: judge(found)))
+        hint = f"Put '{path}' into {kind} as the messages of {PROTOCOL_V1} have it."
+        return Step(f"{kind}: {path}", f"as in {PROTOCOL_V1}", hint, on(request, lambda _, found: judge(found)))
 
     return [
         Step("registers with the manager", f"a {kind}", "Start the agent with the checker as its manager.", registers),
@@ -165,8 +159,8 @@ def _registration_steps() -> list[AnyStep]:
 
 def _judge_uuid(message: Mapping[str, Any], name: str) -> Finding:
     found = judge_kind(message, name, str)
-    if found.verdict == "pass" and not UUID.fullmatch(message[name]):
-        return failed(f"'{name}' is {show({'': message[name]}, 120)[5:-1]}, which is no UUID")
+    if found.verdict is Verdict.PASS and not UUID.fullmatch(message[name]):
+        return failed(f"'{name}' is {quoted(message[name], 120)}, which is no UUID")
     return found
 
 
@@ -181,9 +175,7 @@ def _question_steps(asked: str, kind: str, write: Callable[[V1PlayerBench], Mapp
             if moved.answer is None:
                 bench.keep(kind, exchange)
                 return failed(exchange.came)
-            return warned(
-                f"a {other}", f"Call the answer {kind}: the messages of seed 001 do, only its prose says MOVE."
-            )
+            return warned(f"a {other}", f"Call the answer {kind}: so it is written; MOVE is only another word for it.")
         if exchange.place != "the bare body":
             bench.noted.append(f"answers in {exchange.place}")
             return warned(f"a {kind}, but in {exchange.place}", "Answer with the bare message as the body.")
@@ -196,7 +188,7 @@ def _question_steps(asked: str, kind: str, write: Callable[[V1PlayerBench], Mapp
         return judge_latency(bench.need(kind, kind).reply.seconds, bench.limit(LIMITS[kind]))
 
     def field(name: str, judge: Callable[[Any, Mapping[str, Any]], Finding], hint: str) -> AnyStep:
-        return Step(f"{kind}: {name}", "as seed 001 has it", hint, on(answer, judge))
+        return Step(f"{kind}: {name}", f"as {PROTOCOL_V1} has it", hint, on(answer, judge))
 
     def copied(name: str) -> AnyStep:
         return field(
@@ -217,9 +209,7 @@ def _question_steps(asked: str, kind: str, write: Callable[[V1PlayerBench], Mapp
         field(
             "sender",
             lambda bench, found: (
-                judge_value(found, "sender", bench.player_id)
-                if bench.registration
-                else judge_kind(found, "sender", str)
+                judge_value(found, "sender", bench.given_id) if bench.registration else judge_kind(found, "sender", str)
             ),
             "Put your own id into 'sender', such as player_001.",
         ),
@@ -240,7 +230,7 @@ def _own(name: str, expected: str, hint: str, kind: str, path: str, values: tupl
         if value in values:
             return passed(str(value))
         found = judge_kind(answer, path, str)
-        return failed(f"'{path}' is {show({'': value}, 80)[5:-1]}") if found.verdict == "pass" else found
+        return failed(f"'{path}' is {quoted(value, 80)}") if found.verdict is Verdict.PASS else found
 
     def find(bench: V1PlayerBench) -> Mapping[str, Any]:
         return bench.need(kind, kind).answer or {}
@@ -282,7 +272,7 @@ async def _two_at_once(bench: V1PlayerBench) -> Finding:
 
 
 def _announcement(bench: V1PlayerBench) -> Mapping[str, Any]:
-    match = {"match_id": "R9M1", "player1": bench.player_id, "player2": bench.opponent}
+    match = {"match_id": "R9M1", "player1": bench.given_id, "player2": bench.opponent}
     info = {
         "total_rounds": 9,
         "total_players": 2,
@@ -294,13 +284,13 @@ def _announcement(bench: V1PlayerBench) -> Mapping[str, Any]:
 
 def _game_start(bench: V1PlayerBench) -> Mapping[str, Any]:
     rules = {"single_round": True, "timeout_per_move": 30}
-    state = {"game_type": "even_odd", "current_player": bench.player_id, "rules": rules}
+    state = {"game_type": "even_odd", "current_player": bench.given_id, "rules": rules}
     return bench.message(v1.GameStart, "referee", game_state=state)
 
 
 def _validation(bench: V1PlayerBench, status: str, error: str | None) -> Mapping[str, Any]:
     play = {"action": "choose", "value": "even"}
-    validation = {"player_id": bench.player_id, "play": play, "status": status, "error": error}
+    validation = {"player_id": bench.given_id, "play": play, "status": status, "error": error}
     return bench.message(v1.PlayValidation, "referee", validation=validation)
 
 
@@ -310,12 +300,12 @@ def _result(outcome: str) -> Callable[[V1PlayerBench], Mapping[str, Any]]:
         if outcome == "FORFEIT":
             drawn = dict.fromkeys(drawn)
         summary = {
-            f"{bench.player_id}_choice": None if outcome == "FORFEIT" else "even",
+            f"{bench.given_id}_choice": None if outcome == "FORFEIT" else "even",
             f"{bench.opponent}_choice": "even" if outcome == "DRAW" else "odd",
             **drawn,
             "winner_reason": "as it came",
         }
-        names = (bench.player_id, bench.opponent) if outcome == "WIN" else (bench.opponent, bench.player_id)
+        names = (bench.given_id, bench.opponent) if outcome == "WIN" else (bench.opponent, bench.given_id)
         winner, loser = (None, None) if outcome == "DRAW" else names
         result = {"winner": winner, "loser": loser, "outcome": outcome, "game_summary": summary}
         return bench.message(v1.GameResult, "referee", result=result)
@@ -325,7 +315,7 @@ def _result(outcome: str) -> Callable[[V1PlayerBench], Mapping[str, Any]]:
 
 def _rankings(bench: V1PlayerBench) -> list[dict[str, Any]]:
     return [
-        {"player_id": bench.player_id, "wins": 1, "losses": 0, "rank": 1},
+        {"player_id": bench.given_id, "wins": 1, "losses": 0, "rank": 1},
         {"player_id": bench.opponent, "wins": 0, "losses": 1, "rank": 2},
     ]
 
@@ -335,6 +325,6 @@ def _round_complete(bench: V1PlayerBench) -> Mapping[str, Any]:
 
 
 def _league_complete(bench: V1PlayerBench) -> Mapping[str, Any]:
-    champion = {"player_id": bench.player_id, "display_name": "Champion", "wins": 1, "losses": 0, "win_rate": 1.0}
+    champion = {"player_id": bench.given_id, "display_name": "Champion", "wins": 1, "losses": 0, "win_rate": 1.0}
     final = {"total_rounds": 9, "total_matches": 9, "champion": champion, "rankings": _rankings(bench)}
     return bench.notice(v1.LeagueComplete, final_standings=final)

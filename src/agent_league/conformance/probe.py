@@ -19,6 +19,8 @@ from agent_league.transport.carrier import MAX_BODY
 SHOWN = 600
 """Letters of a message that a report shows."""
 CONNECT_SECONDS = 3.0
+NO_CONNECTION = "no connection"
+"""How the sentence begins where a call never reached anybody."""
 NOT_JSON = object()
 
 
@@ -68,11 +70,21 @@ class Probe:
             async with asyncio.timeout(CONNECT_SECONDS):
                 _, writer = await asyncio.open_connection(self._parts.hostname, port, ssl=tls)
         except TimeoutError:
-            return f"no connection within {CONNECT_SECONDS:g} s"
+            return f"{NO_CONNECTION} within {CONNECT_SECONDS:g} s"
         except OSError as error:
             return _reason(error)
         writer.close()
         return None
+
+    async def other_scheme(self) -> str | None:
+        """The address with http for https, or the other way round, where the server speaks that."""
+        scheme = "http" if self._parts.scheme == "https" else "https"
+        other = urlunsplit(self._parts._replace(scheme=scheme))
+        try:
+            await self._call("GET", other, CONNECT_SECONDS, ssl=False)
+        except NoReply:
+            return None
+        return other
 
     async def post(
         self,
@@ -95,9 +107,11 @@ class Probe:
         self.sent.append(f"GET {urlsplit(url).path or '/'}")
         return await self._call("GET", url, limit)
 
-    async def break_off(self, head: str, limit: float) -> None:
-        """Sends the beginning of a request and hangs up."""
-        self.sent.append(f"{head.splitlines()[0]}, a Content-Length of 1000, 20 bytes, and the connection is closed")
+    async def break_off(self, limit: float) -> None:
+        """Sends the beginning of a request over plain HTTP and hangs up."""
+        line = f"POST {self._parts.path or '/'} HTTP/1.1"
+        head = f"{line}\r\nHost: {self._parts.netloc}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+        self.sent.append(f"{line}, a Content-Length of 1000, 20 bytes, and the connection is closed")
         port = self._parts.port or 80
         try:
             async with asyncio.timeout(limit):
@@ -149,6 +163,11 @@ def show(value: bytes | str | Mapping[str, Any] | Any, length: int = SHOWN) -> s
     return text if len(text) <= length else f"{text[:length]}... ({len(text)} letters)"
 
 
+def quoted(value: Any, length: int = 160, *, name: str = "") -> str:
+    """A value as JSON; one whose name says that it is a secret isn't shown."""
+    return show({name: value}, length).partition(": ")[2].removesuffix("}")
+
+
 def told(reply: Reply) -> str:
     """An HTTP answer as a report shows it."""
     return f"HTTP {reply.status}, {show(reply.body) if reply.body else 'no body'}"
@@ -158,9 +177,9 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
         error = error.os_error
     if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
-        return "no connection: nobody listens there"
+        return f"{NO_CONNECTION}: nobody listens there"
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the server closed the connection without an answer"
-    if isinstance(error, OSError) and error.strerror:
-        return f"no connection: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, aiohttp.ClientError):
+        return f"{NO_CONNECTION}: {error.strerror}"
     return f"the connection broke off: {str(error) or type(error).__name__}"

@@ -67,7 +67,7 @@ def _files(path: Path) -> list[Path]:
 
 def _judge_file(path: Path, report: RecordReport) -> None:
     try:
-        entries = _entries(path.read_bytes())
+        entries, place = _entries(path.read_bytes())
     except OSError as error:
         report.unreadable[str(path)] = f"can't be read: {error.strerror}"
         return
@@ -76,24 +76,24 @@ def _judge_file(path: Path, report: RecordReport) -> None:
         return
     before = report.messages + report.cut
     for number, entry in entries:
-        _judge(entry, str(path), number, report)
+        _judge(entry, str(path), number, place, report)
     if report.messages + report.cut > before:
         report.files += 1
     else:
         report.without_messages.append(str(path))
 
 
-def _entries(content: bytes) -> Iterable[tuple[int, Any]]:
-    """The numbered entries of a file: lines of a transcript, items of a list, lines of JSON, or one message."""
+def _entries(content: bytes) -> tuple[Iterable[tuple[int, Any]], str]:
+    """The numbered entries of a file (of a transcript, a list, lines of JSON, or one message), and what they are."""
     try:
         found = orjson.loads(content)
     except orjson.JSONDecodeError:
-        return _json_lines(content)
+        return _json_lines(content), "line {}"
     if isinstance(found, list):
-        return enumerate(found, 1)
+        return enumerate(found, 1), "entry {} of the list"
     if isinstance(found, dict) and isinstance(found.get("transcript"), list):
-        return enumerate(found["transcript"], 1)
-    return [(1, found)] if isinstance(found, dict) and SAYS_SOMETHING & set(found) else ()
+        return enumerate(found["transcript"], 1), "entry {} of the transcript"
+    return [(1, found)] if isinstance(found, dict) and SAYS_SOMETHING & set(found) else (), "line {}"
 
 
 def _json_lines(content: bytes) -> list[tuple[int, Any]]:
@@ -112,7 +112,7 @@ def _loaded(line: bytes) -> Any:
         return NOT_JSON
 
 
-def _judge(entry: Any, file: str, number: int, report: RecordReport) -> None:
+def _judge(entry: Any, file: str, number: int, place: str, report: RecordReport) -> None:
     message, direction = entry, None
     if isinstance(entry, dict) and "message_type" not in entry and "direction" in entry:
         direction = DIRECTIONS.get(str(entry["direction"]))
@@ -129,7 +129,7 @@ def _judge(entry: Any, file: str, number: int, report: RecordReport) -> None:
         if found := _problem(one):
             message_type = one.get("message_type") if isinstance(one, dict) else None
             name = shown(message_type) if isinstance(message_type, str) else None
-            report.invalid.append(InvalidMessage(file, number, direction, name, *found))
+            report.invalid.append(InvalidMessage(file, number, direction, name, *found, place))
 
 
 def _messages_in(value: Any) -> Iterator[Any]:

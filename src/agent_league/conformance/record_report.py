@@ -20,19 +20,22 @@ class InvalidMessage:
 
     file: str
     line: int
-    """The line of a transcript, or which item of a list it is."""
+    """Which line of the file, or which entry of a transcript or a list."""
     direction: str | None
     message_type: str | None
     field: str
     expected: str
     came: str
+    place: str = "line {}"
+    """How its place is said."""
 
     def __str__(self) -> str:
         what = " ".join(filter(None, (self.direction, self.message_type or "message")))
-        return f"{self.file} line {self.line}, {what}: {self.field}: expected {self.expected}, came {self.came}"
+        where = f"{self.file} {self.place.format(self.line)}"
+        return f"{where}, {what}: {self.field}: expected {self.expected}, came {self.came}"
 
     def to_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__slots__ if name != "place"}
 
 
 @dataclass(slots=True)

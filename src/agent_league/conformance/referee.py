@@ -14,7 +14,7 @@ from agent_league.conformance.probe import show
 from agent_league.conformance.referee_bench import BEGIN_SECONDS, Played, RefereeBench
 from agent_league.conformance.registration import registration_steps
 from agent_league.conformance.stand_ins import RUBBISH, Behaviour
-from agent_league.conformance.steps import Finding, Skip, Step, failed, passed, warned
+from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, Verdict, failed, passed, warned
 from agent_league.games.fairness import draw_problem
 
 SAME_SECONDS = 2.0
@@ -25,8 +25,6 @@ DRAWS = 6
 MANY = 16
 """A referee that takes more matches at once is not filled up."""
 LOST = "A player that {} loses technically: GAME_OVER to both with status TECHNICAL_LOSS and the other as winner."
-
-AnyStep = Step[Any]
 
 
 def referee_steps() -> list[AnyStep]:
@@ -213,7 +211,7 @@ def _same_conversation(bench: RefereeBench, found: Mapping[str, Any]) -> Finding
 def _judge_context(bench: RefereeBench, found: Mapping[str, Any]) -> Finding:
     opponent = judge_value(found, "context.opponent_id", bench.players[1].player_id)
     missing = [name for name in ("round_id", "your_standings") if name not in (found.get("context") or {})]
-    return opponent if opponent.verdict != "pass" or not missing else warned(f"missing: {', '.join(missing)}")
+    return opponent if opponent.verdict is not Verdict.PASS or not missing else warned(f"missing: {', '.join(missing)}")
 
 
 async def _same_deadline(bench: RefereeBench) -> Finding:
@@ -291,7 +289,7 @@ def winner_of(result: Mapping[str, Any]) -> str:
 
 def _judge_number(result: Mapping[str, Any]) -> Finding:
     found = judge_kind(result, "drawn_number", int)
-    if found.verdict == "pass" and not 1 <= result["drawn_number"] <= 10:
+    if found.verdict is Verdict.PASS and not 1 <= result["drawn_number"] <= 10:
         return failed(f"'drawn_number' is {result['drawn_number']}")
     return found
 
@@ -322,7 +320,7 @@ async def _fair(bench: RefereeBench) -> Finding:
     played = bench.played("first")
     invited = _first("handle_game_invitation", 0, "GAME_INVITATION")(bench)
     if invited.get("draw_commitment") is None:
-        raise Skip("the referee promises no seed beforehand; the seeds don't demand it")
+        raise Skip("the referee promises no seed beforehand; the protocol doesn't demand it")
     over = played.heard("notify_match_result", 0)[0].message
     problem = draw_problem(
         game_type="even_odd",
@@ -504,7 +502,7 @@ async def _asks_again(bench: RefereeBench) -> Finding:
         return warned("asked again, but without a GAME_ERROR")
     found = judge_value(errors[0], "error_code", "E004")
     result = played.result() or {}
-    return found if found.verdict != "pass" or result.get("status") == "WIN" else failed(show(result))
+    return found if found.verdict is not Verdict.PASS or result.get("status") == "WIN" else failed(show(result))
 
 
 async def _fills_up(bench: RefereeBench) -> Finding:

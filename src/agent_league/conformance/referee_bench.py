@@ -3,22 +3,24 @@
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from agent_league.conformance.bench import Bench, Call, Exchange, Options
+from agent_league.conformance.bench import Bench, Exchange, GoodCall, Options
 from agent_league.conformance.fields import look_up
-from agent_league.conformance.listener import Heard
-from agent_league.conformance.notices import notice, standings_update
+from agent_league.conformance.listener import Incoming
+from agent_league.conformance.notices import join_hint, notice, standings_update
 from agent_league.conformance.probe import Probe
 from agent_league.conformance.stand_ins import Behaviour, StandInManager, StandInPlayer
 from agent_league.conformance.steps import Skip
 from agent_league.model.agents import Role
+from agent_league.model.schedule import Pairing
 from agent_league.protocol import v2
 from agent_league.protocol.spellings import styles_for
+from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V2
 
+ROUND = 9
 BEGIN_SECONDS = 5.0
 """So long a referee has to invite the players of the first match; one that has not by then did not understand."""
 
@@ -33,7 +35,7 @@ class Played:
     players: tuple[StandInPlayer, StandInPlayer]
     manager: StandInManager
 
-    def heard(self, method: str, side: int) -> list[Heard]:
+    def heard(self, method: str, side: int) -> list[Incoming]:
         return self.players[side].calls(method, match_id=self.match_id)
 
     def result(self, side: int = 0) -> Mapping[str, Any] | None:
@@ -70,24 +72,15 @@ class RefereeBench(Bench):
 
     role = Role.REFEREE
 
-    def __init__(self, probe: Probe, options: Options, manager: StandInManager | None) -> None:
-        super().__init__(probe, options, manager)
+    def __init__(self, probe: Probe, options: Options, key: SigningKey, manager: StandInManager | None) -> None:
+        super().__init__(probe, options, key, manager)
         self.agent_id = "REF01"
-        self.players = (StandInPlayer("P01"), StandInPlayer("P02"))
+        self.servers = self.players = (StandInPlayer("P01"), StandInPlayer("P02"))
         self.matches: dict[str, Played] = {}
         """What was played, by what it was played for."""
         self.by_announcement = False
         """Whether the referee begins its matches when a round is announced."""
         self._count = 0
-        self._servers = AsyncExitStack()
-
-    async def open(self) -> None:
-        for player in self.players:
-            await player.start()
-            self._servers.push_async_callback(player.stop)
-
-    async def close(self) -> None:
-        await self._servers.aclose()
 
     @property
     def max_matches(self) -> int:
@@ -95,15 +88,26 @@ class RefereeBench(Bench):
         said = look_up(self.registration.message, "referee_meta.max_concurrent_matches") if self.registration else 1
         return said if isinstance(said, int) and said > 0 else 1
 
-    def good_call(self) -> Call:
-        return Call("update_standings", standings_update(self, "P01", "P02"), None, self.manager_bearer())
+    @property
+    def unjudged(self) -> str:
+        if self.matches:
+            return ""
+        if self.registration is None:
+            why = "no match was played, because it has not registered with the checker as a referee"
+            return f"{why}: {join_hint(self)} (if it is none, without --role)"
+        if self.registration.method != "register_referee":
+            return "no match was played, and it registered as a player: check it with --role player"
+        return "no match was played: mend what failed at start_match first"
+
+    def good_call(self) -> GoodCall:
+        return GoodCall("update_standings", standings_update(self, "P01", "P02"), None, self.manager_bearer())
 
     def is_good(self, exchange: Exchange) -> bool:
         return exchange.acknowledged or (exchange.unknown_method and exchange.reply.status == 200)
 
     def order(self, match_id: str) -> dict[str, Any]:
         a, b = self.players
-        token = self.passes.for_match(self.league_id, match_id, (a.player_id, b.player_id), self.agent_id)
+        token = self.passes.for_match(Pairing(match_id, ROUND, a.player_id, b.player_id), self.agent_id).shared
         seats: dict[str, Any] = {
             f"player_{side}": {
                 "player_id": player.player_id,
@@ -118,7 +122,7 @@ class RefereeBench(Bench):
         return v2.StartMatch.write(
             **self.envelope("league_manager", f"conv-{match_id.lower()}-001"),
             league_id=self.league_id,
-            round_id=9,
+            round_id=ROUND,
             match_id=match_id,
             game_type="even_odd",
             **seats,
@@ -142,12 +146,12 @@ class RefereeBench(Bench):
 
     async def start(self, a: Behaviour, b: Behaviour) -> Played:
         """Gives a match to the referee, in which the players behave like this."""
-        match_id = self.next_id()
+        boss, match_id = self.boss, self.next_id()
         for player, behaviour in zip(self.players, (a, b), strict=True):
             player.behaviours[match_id] = behaviour
         order = self.order(match_id)
         exchange = await self._give(match_id, order)
-        return Played(match_id, order, exchange, self.players, self.boss)
+        return Played(match_id, order, exchange, self.players, boss)
 
     def played(self, name: str) -> Played:
         if name not in self.matches:
@@ -192,7 +196,7 @@ class RefereeBench(Bench):
             )
         }
         match = {**announced, "referee_endpoint": self.probe.url, "match_token": order["match_token"]}
-        announcement = notice(self, v2.RoundAnnouncement, "conv-round-9-announce", round_id=9, matches=[match])
+        announcement = notice(self, v2.RoundAnnouncement, "conv-round-9-announce", round_id=ROUND, matches=[match])
         told = await self.learn("notify_round", announcement, None, self.manager_bearer())
         if told.acknowledged and await self._begun(match_id):
             self.by_announcement = True

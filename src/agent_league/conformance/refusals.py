@@ -1,13 +1,9 @@
 """What a manager must refuse: with an error code, or by rejecting a registration with one of the protocol's reasons."""
 
-from typing import Any
-
 from agent_league.conformance.bench import Exchange
 from agent_league.conformance.manager_bench import ManagerBench, Writer
 from agent_league.conformance.probe import show
-from agent_league.conformance.steps import Finding, Step, failed, passed, warned
-
-AnyStep = Step[Any]
+from agent_league.conformance.steps import AnyStep, Finding, Step, failed, passed, warned
 
 
 def judge_refusal(exchange: Exchange, *codes: str) -> Finding:

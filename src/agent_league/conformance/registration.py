@@ -2,25 +2,30 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from agent_league.conformance.bench import Bench
-from agent_league.conformance.fields import envelope_steps, judge_kind, on
-from agent_league.conformance.listener import Heard
+from agent_league.conformance.fields import envelope_steps, judge_kind, name_hint, on
+from agent_league.conformance.frames import ask_well
+from agent_league.conformance.listener import Incoming
+from agent_league.conformance.notices import SHUT_OUT, join_hint
 from agent_league.conformance.probe import show
-from agent_league.conformance.steps import Finding, Skip, Step, Verdict, failed, passed, warned
-from agent_league.protocol.spellings import tidied
+from agent_league.conformance.steps import AnyStep, Finding, NoReply, Skip, Step, Verdict, failed, passed, warned
+from agent_league.errors import ErrorCode
+from agent_league.protocol.spellings import Frame, tidied
 
+LOCAL = ("localhost", "127.0.0.1", "::1")
 TYPES = {"player": "LEAGUE_REGISTER_REQUEST", "referee": "REFEREE_REGISTER_REQUEST"}
 
 
-def registration_steps(role: str) -> list[Step[Any]]:
+def registration_steps(role: str) -> list[AnyStep]:
     """The request of a player or a referee."""
     meta, kind = f"{role}_meta", TYPES[role]
 
     def request(bench: Bench) -> Mapping[str, Any]:
-        return tidied(kind, _seen(bench).message)[0]
+        return tidied(kind, seen(bench).message)[0]
 
-    def field(name: str, expected: str, hint: str, type_: type) -> Step[Any]:
+    def field(name: str, expected: str, hint: str, type_: type) -> AnyStep:
         return Step(
             f"{kind}: {meta}.{name}",
             expected,
@@ -42,7 +47,7 @@ def registration_steps(role: str) -> list[Step[Any]]:
             f"a {kind} at the checker's own manager",
             "Start the agent with the checker as its manager (`league check` listens at port 8000, or --manager-port), "
             "and give it time with --wait.",
-            _registers,
+            registers,
         ),
         Step(
             f"{kind}: the call",
@@ -75,39 +80,53 @@ def registration_steps(role: str) -> list[Step[Any]]:
     ]
 
 
-def _seen(bench: Bench) -> Heard:
+def seen(bench: Bench) -> Incoming:
     if bench.registration is None:
         raise Skip("no registration was seen")
     bench.sent.append(f"nothing: the agent sent {show(bench.registration.body)}")
     return bench.registration
 
 
-async def _registers(bench: Bench) -> Finding:
+async def registers(bench: Bench) -> Finding:
+    """Whether the agent registers, by itself."""
+    await bench.meet()
+    bench.sent = []
+    if bench.registration is not None:
+        bench.sent.append("nothing: the agent registers by itself")
+        return passed(f"accepted as {bench.given_id}")
+    if bench.manager and bench.manager.misunderstood:
+        return failed(f"a call that can't be understood: {bench.manager.misunderstood}")
+    if code := await _shut_out(bench):
+        waits = code == ErrorCode.SERVICE_UNAVAILABLE
+        whose = "waits for another manager" if waits else "belongs to another manager's league"
+        bench.elsewhere = f"this agent {whose}; stop that one, {join_hint(bench)}"
+        return Finding(Verdict.SKIPPED, f"{code}: the agent {whose}", ends=True)
     if bench.manager is None:
         raise Skip("port 8000 is taken by somebody else, so the checker plays no manager (--manager-port)")
-    await bench.meet()
-    if bench.registration is None:
-        raise Skip(f"registration not seen within {bench.options.wait:g} s at {bench.manager.endpoint}")
-    bench.sent.append("nothing: the agent registers by itself")
-    return passed(f"accepted as {bench.agent_id}")
+    raise Skip(f"registration not seen within {bench.options.wait:g} s at {bench.manager.endpoint}")
+
+
+async def _shut_out(bench: Bench) -> str:
+    """The code with which the agent refuses whatever the checker signs; empty where it doesn't."""
+    try:
+        code = (await ask_well(bench)).league_code
+    except NoReply:
+        return ""
+    return code if code in SHUT_OUT else ""
 
 
 def _call(role: str, kind: str) -> Any:
     async def judge(bench: Bench) -> Finding:
-        heard = _seen(bench)
+        heard = seen(bench)
         noted = tidied(kind, heard.message)[1]
         method = f"register_{role}"
-        if heard.frame != "params":
+        if heard.frame is not Frame.PARAMS:
             return warned(f"the message is in {heard.frame}")
         if heard.named != method:
             return warned(f"the method is {show(heard.named, 80)}")
         if heard.path != "/mcp":
             return warned(f"posted to {show(heard.path, 80)}")
-        return (
-            warned(", ".join(noted), f"Use the seeds' own names of the fields: {', '.join(noted)}.")
-            if noted
-            else passed()
-        )
+        return warned(", ".join(noted), name_hint(noted)) if noted else passed()
 
     return judge
 
@@ -123,10 +142,21 @@ def _endpoint(bench: Bench, request: Mapping[str, Any], meta: str) -> Finding:
     found = judge_kind(request, f"{meta}.contact_endpoint", str)
     if found.verdict is not Verdict.PASS:
         return found
-    address = request[meta]["contact_endpoint"]
-    same = _plain(address) == _plain(bench.probe.url)
-    return found if same else warned(f"{show(address, 120)}, and the agent is checked at {bench.probe.url}")
+    address, url = request[meta]["contact_endpoint"], bench.probe.url
+    hint = f"A league calls you at '{meta}.contact_endpoint': put {url} there, where you listen."
+    if _place(address) != _place(url):
+        return failed(f"{show(address, 120)}, and the agent is checked at {url}", hint)
+    same = urlsplit(address).path.rstrip("/") == urlsplit(url).path.rstrip("/")
+    return found if same else warned(f"{show(address, 120)}, and the agent is checked at {url}", hint)
 
 
-def _plain(address: str) -> str:
-    return address.rstrip("/").replace("127.0.0.1", "localhost")
+def _place(address: str) -> tuple[str, str, int | None] | None:
+    """Scheme, host and port; None where it is no address that can be called."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return None
+    if not host or parts.scheme not in ("http", "https"):
+        return None
+    return parts.scheme, "localhost" if host in LOCAL else host, port

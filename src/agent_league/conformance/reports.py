@@ -7,7 +7,7 @@ import html
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -15,8 +15,69 @@ from agent_league.conformance.steps import Outcome, Report, Verdict
 from agent_league.model.names import printable
 
 MARKS = {Verdict.PASS: "ok  ", Verdict.WARNING: "WARN", Verdict.FAIL: "FAIL", Verdict.SKIPPED: "skip"}
-TITLES = {"sent": "sent", "expected": "expected", "came": "came", "hint": "how to mend it"}
+TITLES = {"hint": "how to mend it", "sent": "sent", "expected": "expected", "came": "came"}
+FEW = 2
+"""So many steps that are skipped for one reason still have a line each."""
+PAGE = 3
+"""Lines of an answer that are shown."""
+NEAR = 20
+"""Lines after which a failure is out of sight."""
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Terminal:
+    """The lines of a check as it goes on: steps that are skipped for one reason are counted, a hint is given once."""
+
+    def __init__(self, *, in_full: bool = False) -> None:
+        self._in_full = in_full
+        self._skipped: list[Outcome] = []
+        self._hints: dict[str, int] = {}
+        """Hint -> the step at which it was given."""
+
+    def lines(self, outcome: Outcome) -> Iterator[str]:
+        """What is to be said now that this step is done."""
+        is_skipped = outcome.verdict is Verdict.SKIPPED and not self._in_full
+        if outcome.number == 1:
+            self._hints.clear()
+        if not is_skipped or any(one.came != outcome.came for one in self._skipped):
+            yield from self.rest()
+        if is_skipped:
+            self._skipped.append(outcome)
+            return
+        yield from text_lines(self.once(outcome), in_full=self._in_full)
+
+    def rest(self) -> Iterator[str]:
+        """What was held back."""
+        skipped, self._skipped = self._skipped, []
+        if len(skipped) > FEW:
+            yield printable(f"    {len(skipped)} more steps were skipped: {skipped[0].came}")
+        else:
+            for outcome in skipped:
+                yield from text_lines(outcome)
+
+    def once(self, outcome: Outcome) -> Outcome:
+        given = self._hints.setdefault(outcome.hint, outcome.number)
+        repeated = outcome.hint and given != outcome.number
+        return replace(outcome, hint=f"as at step {given}") if repeated else outcome
+
+
+def recap(report: Report) -> list[str]:
+    """The steps that failed and how to mend them, where they are out of sight by the end."""
+    faults = [outcome for outcome in report.outcomes if outcome.verdict is Verdict.FAIL]
+    screen = Terminal()
+    after = report.outcomes[faults[0].number :] if faults else ()
+    if sum(len(list(screen.lines(outcome))) for outcome in after) <= NEAR:
+        return []
+    by_hint: dict[str, list[Outcome]] = {}
+    for one in faults:
+        by_hint.setdefault(one.hint, []).append(one)
+    return ["What failed:", *(f"{_names(same)}: {hint}" for hint, same in by_hint.items()), ""]
+
+
+def _names(steps: Sequence[Outcome]) -> str:
+    first, *others = steps
+    more = f" (and {', '.join(str(one.number) for one in others)})" if others else ""
+    return f"{first.number:3} {first.name}{more}"
 
 
 def text_lines(outcome: Outcome, *, in_full: bool = False) -> Iterator[str]:
@@ -25,7 +86,12 @@ def text_lines(outcome: Outcome, *, in_full: bool = False) -> Iterator[str]:
     yield printable(f"{outcome.number:3} {MARKS[outcome.verdict]} {outcome.name}{reason}")
     if in_full or outcome.verdict in (Verdict.WARNING, Verdict.FAIL):
         for name, value in _details(outcome):
-            for number, line in enumerate(value.split("\n")):
+            lines = value.split("\n")
+            if name == "sent" and len(lines) > 1 and not in_full:
+                lines = [lines[0], f"and {len(lines) - 1} other{'s' if len(lines) > 2 else ''}"]
+            if name == "came" and len(lines) > PAGE and not in_full:
+                lines = [*lines[:PAGE], "..."]
+            for number, line in enumerate(lines):
                 yield printable(f"         {TITLES[name] + ':' if not number else '':16}{line}")
 
 
@@ -45,8 +111,13 @@ def summary(report: Report) -> str:
 def judgement(report: Report) -> str:
     """The whole check in a sentence."""
     strictly = ", strictly" if report.strict else ""
-    if not report.ok:
-        return f"The {_role(report)} at {report.url} fails{strictly}."
+    unjudged = f"could not be judged as a {_role(report)}: {report.unjudged}."
+    if report.elsewhere:
+        return f"Nothing could be checked at {report.url}: {report.unjudged}."
+    if report.count(Verdict.FAIL):
+        return f"The {_role(report)} at {report.url} fails{strictly}.{f' It {unjudged}' if report.unjudged else ''}"
+    if report.unjudged:
+        return f"The agent at {report.url} {unjudged}"
     warnings = report.count(Verdict.WARNING)
     return f"The {_role(report)} at {report.url} passes{strictly}{', with warnings' if warnings else ''}."
 
@@ -67,6 +138,7 @@ def _content(report: Report) -> dict[str, Any]:
         "dialect": report.dialect,
         "strict": report.strict,
         "ok": report.ok,
+        "unjudged": report.unjudged,
         "started": report.started,
         "seconds": round(report.seconds, 3),
         "counts": {str(verdict): report.count(verdict) for verdict in Verdict},
@@ -140,9 +212,9 @@ def _article(number: int, report: Report) -> str:
     remarks = "".join(f"<p>{_escaped(remark)}</p>\n" for remark in report.remarks)
     return f"""<article>
 <h1 class="{"pass" if report.ok else "fail"}">{_escaped(judgement(report))}</h1>
-<p>{_escaped(report.dialect)} · {_escaped(report.started)} · {_escaped(summary(report))}</p>
+<p>{_escaped(report.dialect)} · {_escaped(report.started)} · {len(report.outcomes)} steps in {report.seconds:.1f} s</p>
 <ul class="counts">{counts}</ul>
-{remarks}<h2>Steps</h2>
+{remarks}{_faults(number, report)}<h2>Steps</h2>
 <table>
 <thead><tr><th>No.</th><th>Step</th><th>Result</th><th>Seconds</th></tr></thead>
 <tbody>{rows}</tbody>
@@ -151,6 +223,18 @@ def _article(number: int, report: Report) -> str:
 {details}
 </article>
 """
+
+
+def _faults(number: int, report: Report) -> str:
+    """What is to be mended: failures first, then warnings."""
+    items = "".join(
+        f'<li><a href="#check-{number}-step-{one.number}">{_escaped(one.name)}</a> '
+        f'<span class="{verdict}">{verdict}</span><br>{_escaped(one.hint)}</li>'
+        for verdict in (Verdict.FAIL, Verdict.WARNING)
+        for one in report.outcomes
+        if one.verdict is verdict
+    )
+    return f'<h2>What to mend</h2>\n<ul class="faults">{items}</ul>\n' if items else ""
 
 
 STYLE = """
@@ -165,7 +249,9 @@ h1 { font-size: 1.5rem; margin: .2rem 0; } h2 { font-size: 1.15rem; margin-top: 
 .counts { display: flex; flex-wrap: wrap; gap: 1rem; list-style: none; padding: 0; }
 table { width: 100%; border-collapse: collapse; }
 th, td { padding: .3rem .5rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
-td:first-child, td:last-child { font-variant-numeric: tabular-nums; white-space: nowrap; }
+th, td:not(:nth-child(2)) { white-space: nowrap; }
+td:first-child, td:last-child { font-variant-numeric: tabular-nums; }
+.faults li { margin: .5rem 0; }
 a { color: inherit; }
 .pass { color: var(--pass); } .warning { color: var(--warning); } .fail { color: var(--fail); }
 .skipped { color: var(--skipped); }

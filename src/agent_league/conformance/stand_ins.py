@@ -5,73 +5,71 @@ matches of a referee, `StandInReferee` in the league of a manager.
 """
 
 import asyncio
-import hashlib
 import re
 import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from agent_league.clock import SystemClock, format_utc
-from agent_league.conformance.listener import Garbage, Heard, Listener
+from agent_league.conformance.listener import Garbage, Incoming, Listener
 from agent_league.errors import UserError
+from agent_league.model.agents import Role
+from agent_league.model.names import CHECK_LEAGUE
 from agent_league.protocol import v1, v2
 from agent_league.protocol.envelope import Message
+from agent_league.protocol.spellings import tidied
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.v1.envelope import format_millis
 from agent_league.protocol.v1.ids import conversation_uuid, league_uuid, player_id_v1
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1
 
-LEAGUE_ID = "league_2025_even_odd"
 MANAGER = "league_manager"
-KEY_SECONDS = 3600
+REGISTRATIONS = {
+    "register_player": ("LEAGUE_REGISTER_REQUEST", "player_meta"),
+    "register_referee": ("REFEREE_REGISTER_REQUEST", "referee_meta"),
+}
 WANTED = re.compile(r"(P|REF)\d{2,4}", re.ASCII)
 
 
 class StandInManager(Listener):
     """Takes in whoever registers, signs for matches and for its own calls, and takes notice of reports."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, key: SigningKey) -> None:
         super().__init__(
+            Role.LEAGUE_MANAGER,
             port,
             {"register_player": self._register, "register_referee": self._register, "league_query": self._query},
         )
-        self.key = checker_key()
-        self.league_id = LEAGUE_ID
+        self.key = key
+        self.league_id = CHECK_LEAGUE
         self.tokens: dict[str, str] = {}
         """Agent id -> the token that it was given last."""
         self._ids: dict[str, str] = {}
 
-    async def registration(self, url: str, limit: float) -> Heard | None:
+    async def registration(self, url: str, limit: float) -> Incoming | None:
         """The registration of the agent at this address; where nobody gives this address, that of the only one."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(limit):
-                while (found := self._from(url)) is None:
-                    await self._more()
-                return found
-        places = {_endpoint(call.message) for call in self.registrations}
-        return self.registrations[-1] if len(places) == 1 else None
+        await self.until(lambda: self._from(url), limit)
+        places = {_endpoint(call) for call in self.registrations}
+        return self._from(url) or (self.registrations[-1] if len(places) == 1 else None)
 
-    def _from(self, url: str) -> Heard | None:
+    def _from(self, url: str) -> Incoming | None:
         calls = reversed(self.registrations)
-        return next((call for call in calls if _port(_endpoint(call.message)) == _port(url)), None)
+        return next((call for call in calls if _port(_endpoint(call)) == _port(url)), None)
 
     @property
-    def registrations(self) -> list[Heard]:
-        return [call for call in self.heard if call.method in ("register_player", "register_referee")]
+    def registrations(self) -> list[Incoming]:
+        return [call for call in self.heard if call.method in REGISTRATIONS]
 
-    def id_of(self, heard: Heard) -> str:
+    def id_of(self, heard: Incoming) -> str:
         """The id that this registration was given."""
-        return self._ids[_endpoint(heard.message) or heard.body.decode(errors="replace")]
+        return self._ids[_endpoint(heard) or heard.body.decode(errors="replace")]
 
-    async def _register(self, heard: Heard) -> Any:
+    async def _register(self, heard: Incoming) -> Any:
         role = heard.method.removeprefix("register_")
-        place = _endpoint(heard.message) or heard.body.decode(errors="replace")
+        place = _endpoint(heard) or heard.body.decode(errors="replace")
         agent_id = self._ids.get(place) or self._new_id(role, str(heard.message.get("sender") or ""))
         self._ids[place] = agent_id
         self.tokens[agent_id] = f"tok-{agent_id.lower()}-of-league-check-{len(self.tokens) + 1}"
@@ -94,7 +92,7 @@ class StandInManager(Listener):
             **{f"{role}_id": agent_id},
         ).to_wire()
 
-    def _welcome_v1(self, heard: Heard, agent_id: str) -> dict[str, Any]:
+    def _welcome_v1(self, heard: Incoming, agent_id: str) -> dict[str, Any]:
         return v1.LeagueRegisterResponse.write(
             league_id=league_uuid(self.league_id),
             round_id=0,
@@ -113,7 +111,7 @@ class StandInManager(Listener):
             return wanted
         return f"{prefix}{1 + sum(known.startswith(prefix) for known in self._ids.values()):02}"
 
-    async def _query(self, heard: Heard) -> Any:
+    async def _query(self, heard: Incoming) -> Any:
         """An agent that asks whether its manager is still there is told that the league goes on."""
         return v2.LeagueQueryResponse.write(
             sender=MANAGER,
@@ -133,7 +131,7 @@ class StandInReferee(Listener):
 
     def __init__(self, name: str) -> None:
         scripts = {"start_match": self._take, "notify_round": self._hear_round, "get_match_state": self._state}
-        super().__init__(0, scripts)
+        super().__init__(Role.REFEREE, scripts=scripts)
         self.name = name
         self.referee_id = name
         self.token = ""
@@ -143,11 +141,11 @@ class StandInReferee(Listener):
         """Match id -> what a ROUND_ANNOUNCEMENT says of a match of ours, with the players' addresses."""
         self.reported: set[str] = set()
 
-    async def _take(self, heard: Heard) -> Any:
+    async def _take(self, heard: Incoming) -> Any:
         self.orders.setdefault(str(heard.message.get("match_id")), heard.message)
         return {"status": "ok"}
 
-    async def _hear_round(self, heard: Heard) -> Any:
+    async def _hear_round(self, heard: Incoming) -> Any:
         matches = heard.message.get("matches")
         for match in matches if isinstance(matches, list) else []:
             if (
@@ -159,43 +157,13 @@ class StandInReferee(Listener):
                 self.announced.setdefault(str(match.get("match_id")), order)
         return {"status": "ok"}
 
-    async def _state(self, heard: Heard) -> Any:
+    async def _state(self, heard: Incoming) -> Any:
         asked = heard.message.get("match_ids")
         held = {name: "COLLECTING_CHOICES" for name in self.orders if name not in self.reported}
         if isinstance(asked, list):
             return {"matches": {str(name): held.get(str(name)) for name in asked}}
         match_id = str(heard.message.get("match_id"))
         return {"match_id": match_id, "state": held.get(match_id, "FINISHED")}
-
-
-def checker_key() -> SigningKey:
-    """The key of the checker's own manager, the same in every check.
-
-    It is no secret: an agent that registers with the checker is there to be tried, and where it doesn't register again
-    the next check must be able to go on with it.
-    """
-    return SigningKey(Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"league check").digest()))
-
-
-class Passes:
-    """What the checker signs for an agent under check."""
-
-    def __init__(self) -> None:
-        self._key = checker_key()
-
-    def for_match(self, league_id: str, match_id: str, players: tuple[str, str], referee_id: str = "REF01") -> str:
-        return self._key.match_token(
-            league_id=league_id,
-            match_id=match_id,
-            referee_id=referee_id,
-            players=players,
-            audience=players,
-            now=_now(),
-            lifetime=KEY_SECONDS,
-        )
-
-    def for_call(self, league_id: str, agent_id: str) -> str:
-        return self._key.manager_token(league_id=league_id, audience=agent_id, now=_now(), lifetime=KEY_SECONDS)
 
 
 @dataclass(slots=True)
@@ -217,19 +185,19 @@ class StandInPlayer(Listener):
     """A player in the letter of the seeds, which behaves in each match as it is told to."""
 
     def __init__(self, player_id: str) -> None:
-        super().__init__(0, {"handle_game_invitation": self._join, "choose_parity": self._choose})
+        super().__init__(Role.PLAYER, scripts={"handle_game_invitation": self._join, "choose_parity": self._choose})
         self.name = player_id
         self.player_id = player_id
         self.token = f"tok-{player_id.lower()}-{secrets.token_hex(16)}"
         self.behaviours: dict[str, Behaviour] = {}
 
-    async def _join(self, heard: Heard) -> Any:
+    async def _join(self, heard: Incoming) -> Any:
         behaviour = self._behaviour(heard)
         if behaviour.held:
             await behaviour.held.wait()
         return self._reply(v2.GameJoinAck, heard, arrival_timestamp=stamp(), accept=behaviour.accept)
 
-    async def _choose(self, heard: Heard) -> Any:
+    async def _choose(self, heard: Incoming) -> Any:
         behaviour = self._behaviour(heard)
         choice = behaviour.answers[min(behaviour.asked, len(behaviour.answers) - 1)]
         behaviour.asked += 1
@@ -237,10 +205,10 @@ class StandInPlayer(Listener):
             raise Garbage(choice.encode())
         return {**self._reply(v2.ChooseParityResponse, heard, parity_choice="even"), "parity_choice": choice}
 
-    def _behaviour(self, heard: Heard) -> Behaviour:
+    def _behaviour(self, heard: Incoming) -> Behaviour:
         return self.behaviours.setdefault(str(heard.message.get("match_id")), Behaviour())
 
-    def _reply(self, model: type[Message], heard: Heard, **fields: Any) -> dict[str, Any]:
+    def _reply(self, model: type[Message], heard: Incoming, **fields: Any) -> dict[str, Any]:
         return model.write(
             sender=f"player:{self.player_id}",
             timestamp=stamp(),
@@ -257,9 +225,9 @@ def stamp() -> str:
     return format_utc(_now())
 
 
-async def open_manager(port: int | None) -> StandInManager | None:
+async def open_manager(port: int | None, key: SigningKey) -> StandInManager | None:
     """The manager at the port that was named; at 8000 where none was, if that is free."""
-    manager = StandInManager(port or 8000)
+    manager = StandInManager(port or 8000, key)
     try:
         await manager.start()
     except UserError:
@@ -273,13 +241,12 @@ def _now() -> datetime:
     return SystemClock().now()
 
 
-def _endpoint(message: Mapping[str, Any]) -> str:
-    for name in ("player_meta", "referee_meta", "playerMeta", "refereeMeta"):
-        meta = message.get(name)
-        if isinstance(meta, dict):
-            found = meta.get("contact_endpoint") or meta.get("contactEndpoint") or meta.get("endpoint")
-            return str(found or "")
-    return str(message.get("contact_endpoint") or message.get("endpoint") or "")
+def _endpoint(call: Incoming) -> str:
+    """The address that a registration gives, in whatever spelling."""
+    kind, meta = REGISTRATIONS[call.method]
+    message, _ = tidied(kind, call.message)
+    inner = message.get(meta)
+    return str((inner if isinstance(inner, dict) else message).get("contact_endpoint") or "")
 
 
 def _port(url: str) -> int | None:

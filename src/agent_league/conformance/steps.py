@@ -60,7 +60,7 @@ def failed(came: str, hint: str = "", *, ends: bool = False) -> Finding:
     return Finding(Verdict.FAIL, came, hint, ends)
 
 
-class Bench(Protocol):
+class Workplace(Protocol):
     """What the run needs to know of the place where an agent is judged."""
 
     sent: list[str]
@@ -71,7 +71,7 @@ class Bench(Protocol):
         ...
 
 
-B = TypeVar("B", bound=Bench)
+B = TypeVar("B", bound=Workplace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,9 @@ class Step(Generic[B]):
     hint: str
     judge: Callable[[B], Awaitable[Finding]]
     vital: bool = False
+
+
+AnyStep = Step[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +114,33 @@ class Report:
     seconds: float
     outcomes: tuple[Outcome, ...]
     remarks: tuple[str, ...] = field(default=())
+    unjudged: str = ""
+    """Why the agent could not be judged in its role, and what to do, where what matters most never came about."""
+    elsewhere: bool = False
+    """Whether that is because the agent belongs to another league."""
 
     def count(self, verdict: Verdict) -> int:
         return sum(outcome.verdict is verdict for outcome in self.outcomes)
 
     @property
     def ok(self) -> bool:
-        return not self.count(Verdict.FAIL)
+        return not self.count(Verdict.FAIL) and not self.unjudged
+
+    @property
+    def exit_code(self) -> int:
+        """0: all passed. 1: something failed, or what matters couldn't be judged. 2: nothing could be checked."""
+        if self.elsewhere:
+            return 2
+        return 0 if self.ok else 1
 
 
 def strictly(report: Report) -> Report:
     """The same with no tolerance: a warning is a failure."""
-    hard = tuple(
-        replace(outcome, verdict=Verdict.FAIL) if outcome.verdict is Verdict.WARNING else outcome
-        for outcome in report.outcomes
-    )
-    return replace(report, strict=True, outcomes=hard)
+    return replace(report, strict=True, outcomes=tuple(map(hardened, report.outcomes)))
+
+
+def hardened(outcome: Outcome) -> Outcome:
+    return replace(outcome, verdict=Verdict.FAIL) if outcome.verdict is Verdict.WARNING else outcome
 
 
 async def work_through(
@@ -140,10 +154,11 @@ async def work_through(
         bench.sent = []
         began = time.monotonic()
         silent = False
+        limit = asyncio.timeout_at(deadline)
         try:
             if gone:
                 raise Skip(gone)
-            async with asyncio.timeout_at(deadline):
+            async with limit:
                 finding = await step.judge(bench)
         except Skip as skip:
             finding = Finding(Verdict.SKIPPED, str(skip))
@@ -151,15 +166,18 @@ async def work_through(
             finding, silent = failed(error.sentence, error.hint), error.silent
             if not silent and not await bench.is_there():
                 gone = f"nobody listens at the agent's address any more since step {number}"
-        except TimeoutError:
-            gone = f"the whole check may take {bound:g} s, and they are over"
-            finding = Finding(Verdict.SKIPPED, gone)
         except Exception as error:  # noqa: BLE001 - whatever an agent says, its check comes to its end
-            finding = failed(f"what came broke the checker itself: {error!r:.300}")
+            if limit.expired():
+                gone = f"the whole check may take {bound:g} s, and they are over"
+                finding = Finding(Verdict.SKIPPED, gone)
+            else:
+                finding = failed(f"what came broke the checker itself: {error!r:.300}")
         silences = 0 if finding.verdict is not Verdict.SKIPPED and not silent else silences + silent
         if silences >= TIMEOUTS_IN_A_ROW and not gone:
             gone = f"the agent left {silences} calls in a row without an answer"
-        if (finding.ends or step.vital) and finding.verdict is Verdict.FAIL and not gone:
+        if finding.ends and finding.verdict is Verdict.SKIPPED:
+            gone = finding.came
+        elif (finding.ends or step.vital) and finding.verdict is Verdict.FAIL and not gone:
             gone = f"nothing more can be judged, because step {number} ({step.name}) failed"
         outcomes.append(
             Outcome(

@@ -11,7 +11,7 @@ from agent_league.league.roster import Member
 from agent_league.league.season import Season
 from agent_league.league.words_v1 import ManagerWordsV1
 from agent_league.log import JsonLogger
-from agent_league.model.agents import How, Role
+from agent_league.model.agents import Role
 from agent_league.model.results import StandingsRow
 from agent_league.model.schedule import Round
 from agent_league.protocol.envelope import Message
@@ -55,19 +55,19 @@ class Announcer:
 
     def round(self, round_: Round, plan: Mapping[str, str]) -> None:
         """To the players and to referees of ours; others are told by `round_to_guests`."""
-        referees = [member for member in self._in_turn(round_, Role.REFEREE) if member.knows_match_tokens]
+        referees = [member for member in self._in_turn(round_, Role.REFEREE) if member.is_ours]
         self._announce(round_, plan, referees, Role.REFEREE)
         self._announce(round_, plan, self._in_turn(round_, Role.PLAYER), Role.PLAYER)
 
     def round_to_guests(self, round_: Round, plan: Mapping[str, str]) -> None:
         """To referees that aren't ours, and may begin at once: the players should know of the round by now."""
         for member in self._season.roster.of(Role.REFEREE):
-            if not member.knows_match_tokens:
+            if not member.is_ours:
                 self._announce_to_guest(round_, plan, member)
 
     def round_again(self, round_: Round, plan: Mapping[str, str], member: Member) -> None:
         """For one who comes back in the middle of a round."""
-        if member.role is Role.REFEREE and not member.knows_match_tokens:
+        if member.role is Role.REFEREE and not member.is_ours:
             return  # it would play its matches again
         self._start([member])
         self._announce(round_, plan, [member], member.role)
@@ -147,7 +147,7 @@ class Announcer:
         Who speaks as we do gets a frame that was encoded once for all of them.
         """
         calls: dict[str, Call | None] = {}
-        frames: dict[How, bytes] = {}
+        frames: dict[tuple[str, str], bytes] = {}
         for member in members:
             protocol = member.how.protocol
             if protocol not in calls:
@@ -156,9 +156,10 @@ class Announcer:
             if (call := calls[protocol]) is None:
                 continue
             bearer, endpoint = self._passes.for_call(member.agent_id), member.agent.endpoint
-            if member.knows_match_tokens or protocol == PROTOCOL_V1:
-                if (frame := frames.get(member.how)) is None:
-                    frame = frames[member.how] = self._manners.frame(call, member.how.style)
+            if member.is_ours or protocol == PROTOCOL_V1:
+                spoken = (protocol, member.how.style)
+                if (frame := frames.get(spoken)) is None:
+                    frame = frames[spoken] = self._manners.frame(call, member.how.style)
                 send: Send = partial(self._line.send, endpoint, frame, self._limit, bearer)
             else:
                 self._manners.expect(endpoint, member.how.style)

@@ -126,7 +126,13 @@ class LeagueManager:
             registered=self._start_if_complete,
         )
         self.dispatcher = Dispatcher(
-            self, handlers.table(), self._clock, self.log, strict=strict, tolerated=self.season.tolerate
+            self,
+            handlers.table(),
+            self._clock,
+            self.log,
+            strict=strict,
+            tolerated=self.season.tolerate,
+            unregistered=self.season.refuse,
         )
 
     async def authorize(

@@ -10,7 +10,7 @@ from random import Random
 
 from agent_league.config.models import SystemConfig
 from agent_league.errors import CallFailed, PeerRefused, Refusal
-from agent_league.league.announcer import Announcer
+from agent_league.league.announcer import FIRST_NOTICE, Announcer
 from agent_league.league.assignment import Desk
 from agent_league.league.dialect import ManagerWords
 from agent_league.league.journal import Journal
@@ -70,6 +70,8 @@ class Conductor:
         self._plan: dict[str, str] = {}
         self._told: set[tuple[str, str]] = set()
         """Referees that aren't ours, and the matches that were announced to them."""
+        self._by_announcement: set[str] = set()
+        """Matches that could be started in no other way."""
         self._back = asyncio.Event()
         season.listen(self._on_event)
 
@@ -114,14 +116,13 @@ class Conductor:
     async def _announce_to_guests(self, round_: Round, unplayed: Sequence[Pairing]) -> None:
         """Referees that aren't ours may begin with it: by then the matches are theirs, and the players know of them."""
         matches = [pairing for pairing in unplayed if not self._season.is_ours(self._plan[pairing.match_id])]
-        if not matches:
-            return
         for pairing in matches:
             self._give(pairing, self._plan[pairing.match_id])
         self._told = {(self._plan[pairing.match_id], pairing.match_id) for pairing in matches}
-        await self._journal.committed()
-        players = [player_id for pairing in matches for player_id in pairing.players]
-        await _within(ANNOUNCEMENT_SECONDS, self._announcer.settled(players))
+        if matches:
+            await self._journal.committed()
+            players = [player_id for pairing in matches for player_id in pairing.players]
+            await _within(ANNOUNCEMENT_SECONDS, self._announcer.settled(players))
         self._announcer.round_to_guests(round_, self._plan)
 
     def _give(self, pairing: Pairing, referee_id: str) -> None:
@@ -174,6 +175,7 @@ class Conductor:
                     return await verdict
             except TimeoutError:
                 self._log.warning("match_overdue", match_id=pairing.match_id, referee_id=referee_id)
+                self._season.note_call(referee_id, ok=False)
                 return False
             finally:
                 self._leases.end(pairing.match_id, referee_id)
@@ -194,6 +196,8 @@ class Conductor:
                     return False
                 played = await verdict
                 await asyncio.wait({giving}, timeout=REPLY_SECONDS)
+                if played and pairing.match_id in self._by_announcement:
+                    self._season.tolerate(referee_id, (BY_ANNOUNCEMENT,))
                 return played
         finally:
             giving.cancel()
@@ -219,8 +223,7 @@ class Conductor:
             reply = await self._manners.tell(endpoint, call, limit or self._limit, bearer)
         except CallFailed as error:
             if not self._season.is_ours(referee_id) and _knows_no_order(error):
-                self._start_by_announcement(pairing, referee_id)
-                return True
+                return self._start_by_announcement(pairing, referee_id)
             self._log.warning(
                 "start_match_failed",
                 match_id=pairing.match_id,
@@ -233,7 +236,8 @@ class Conductor:
         self._season.note_call(referee_id, ok=True)
         if not self._season.is_ours(referee_id):
             self._season.tolerate(referee_id, self._manners.unusual(endpoint, call))
-            self._take_report(pairing, referee_id, reply)
+            if not self._manners.strict:
+                self._take_report(pairing, referee_id, reply)
         return True
 
     def _take_report(self, pairing: Pairing, referee_id: str, reply: object) -> None:
@@ -245,12 +249,17 @@ class Conductor:
         except Refusal as refusal:
             self._log.warning("report_refused", match_id=pairing.match_id, referee_id=referee_id, why=refusal.message)
 
-    def _start_by_announcement(self, pairing: Pairing, referee_id: str) -> None:
-        """For a referee that knows no order; of most matches it has been told with their round."""
-        self._season.tolerate(referee_id, (BY_ANNOUNCEMENT,))
+    def _start_by_announcement(self, pairing: Pairing, referee_id: str) -> bool:
+        """Whether a referee that knows no order may have begun; of most matches it has been told with their round."""
+        endpoint = self._season.roster.referees()[referee_id].endpoint
+        if self._manners.strict or self._manners.lacks(endpoint, FIRST_NOTICE):
+            self._season.suspend(referee_id, "it knows no way to start a match")
+            return False
         if (referee_id, pairing.match_id) not in self._told:
             self._told.add((referee_id, pairing.match_id))
             self._announcer.match_to_guest(self._round_of(pairing), pairing.match_id, referee_id)
+        self._by_announcement.add(pairing.match_id)
+        return True
 
     def _round_of(self, pairing: Pairing) -> Round:
         return self._season.schedule.rounds[pairing.round_id - 1]

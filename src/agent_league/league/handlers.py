@@ -17,7 +17,7 @@ from agent_league.protocol import v2
 from agent_league.protocol.checks import shown
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.v2.registration import PlayerMeta, RegisterRequest
-from agent_league.protocol.version import MINIMUM_VERSION, is_supported, knows_match_tokens, parse_version
+from agent_league.protocol.version import MINIMUM_VERSION, is_supported, parse_version
 from agent_league.transport.dispatch import OK, Handler, Reply
 
 
@@ -127,7 +127,7 @@ class ManagerHandlers:
             token=message.auth_token,
             key=message.application_key,
             how=message.how,
-            knows_match_tokens=meta.protocol_version is not None and knows_match_tokens(meta.protocol_version),
+            is_ours=meta.match_tokens,
         )
         try:
             admission = self._season.register(application, self._clock.now())
@@ -135,6 +135,7 @@ class ManagerHandlers:
             self._log.warning(
                 "registration_rejected", role=role, display_name=meta.display_name, reason=rejection.reason
             )
+            self._season.refuse(meta.display_name, f"{rejection.reason} ({rejection.detail})")
             return self._words.rejected(role, rejection, message.conversation_id)
         answer = self._words.accepted(role, admission, message.conversation_id)
         self._registered()

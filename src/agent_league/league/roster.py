@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
-from urllib.parse import urlsplit
 
 from agent_league.config.models import Security
 from agent_league.errors import ErrorCode, Refusal
@@ -17,15 +16,15 @@ from agent_league.league.tokens import new_token, same_hash, token_hash
 from agent_league.model.agents import PLAINLY, AgentState, How, Player, Referee, Role
 from agent_league.model.names import likeness
 from agent_league.transport.breaker import Breaker
-from agent_league.transport.hosts import are_loopback, plain_host
+from agent_league.transport.hosts import are_loopback, endpoint_problem
 
 ID_FORMS = {
     Role.PLAYER: re.compile(r"P(0[1-9]|[1-9]\d{1,3})", re.ASCII),
     Role.REFEREE: re.compile(r"REF(0[1-9]|[1-9]\d{1,3})", re.ASCII),
 }
 ID_PREFIXES = {Role.PLAYER: "P", Role.REFEREE: "REF"}
-MAX_ENDPOINT = 2000
 LONGEST_ALIAS = 100
+MOST_NOTES = 20
 MAX_REFEREES = 100
 """Or as many as there may be players: more never have a match at the same time."""
 
@@ -64,8 +63,8 @@ class Application:
     key: str | None = None
     """A secret of the applicant's own, by which it is known again where our answer was lost."""
     how: How = PLAINLY
-    knows_match_tokens: bool = False
-    """Whether it declares a version of the protocol in which a referee shows match tokens."""
+    is_ours: bool = False
+    """Whether it knows match tokens, and with them what the seeds leave open."""
 
 
 @dataclass(slots=True)
@@ -82,7 +81,7 @@ class Member:
     alias: str | None = None
     """The id that it asked for, where it goes by another."""
     how: How = PLAINLY
-    knows_match_tokens: bool = False
+    is_ours: bool = False
 
     @property
     def agent_id(self) -> str:
@@ -107,6 +106,7 @@ class RosterRules:
     security: Security
     allowed_hosts: Sequence[str]
     failure_threshold: int
+    strict: bool = False
 
     @property
     def tokenless_return(self) -> bool:
@@ -117,7 +117,7 @@ class RosterRules:
     @property
     def referee_tokens(self) -> bool:
         """Whether players may be told by which token of its own a referee is known."""
-        allowed = self.security.allow_referee_tokens
+        allowed = False if self.strict else self.security.allow_referee_tokens
         return are_loopback(self.allowed_hosts) if allowed is None else allowed
 
 
@@ -222,7 +222,7 @@ class Roster:
             key_sha256=_key_hash(application),
             alias=application.wanted_id if len(application.wanted_id) <= LONGEST_ALIAS else None,
             how=application.how,
-            knows_match_tokens=application.knows_match_tokens,
+            is_ours=application.is_ours,
         )
         self._members[agent_id] = self._by_token[token_sha256] = member
         return Admission(member, token, returned=False)
@@ -233,9 +233,8 @@ class Roster:
         member.agent = _agent(member.agent_id, application)
         member.token_sha256, member.token_expires = token_sha256, expires
         member.key_sha256 = _key_hash(application) or member.key_sha256
-        noted = tuple(dict.fromkeys((*member.how.noted, *application.how.noted)))
-        member.how = replace(application.how, noted=noted)
-        member.knows_match_tokens = application.knows_match_tokens
+        member.how = replace(application.how, noted=merged_notes(member.how.noted, application.how.noted))
+        member.is_ours = application.is_ours
         member.breaker.record(ok=True)
         self._by_token[token_sha256] = member
         return Admission(member, token, returned=True)
@@ -255,6 +254,11 @@ class Roster:
         return agent_id
 
 
+def merged_notes(known: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
+    """What was put up with in an agent, each thing once, and not without end."""
+    return tuple(dict.fromkeys((*known, *new)))[:MOST_NOTES]
+
+
 def _key_hash(application: Application) -> str | None:
     return token_hash(application.key) if application.key else None
 
@@ -270,22 +274,3 @@ def _agent(agent_id: str, application: Application) -> Player | Referee:
     if application.role is Role.PLAYER:
         return Player(agent_id, **shared)
     return Referee(agent_id, **shared, max_concurrent_matches=application.max_concurrent_matches)
-
-
-def endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | None:
-    """What is wrong with an address that an agent hands in, or None."""
-    expected = "expected an address such as http://localhost:8101/mcp"
-    try:
-        parts = urlsplit(endpoint)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        return expected
-    if parts.scheme not in ("http", "https") or not host or port == 0:
-        return expected
-    if len(endpoint) > MAX_ENDPOINT or " " in endpoint or not endpoint.isprintable():
-        return f"{expected}, at most {MAX_ENDPOINT} characters, without blanks or control characters"
-    if "@" in parts.netloc or parts.fragment:
-        return f"{expected}, without user name, password or fragment"
-    if "*" not in allowed_hosts and plain_host(host) not in map(plain_host, allowed_hosts):
-        return f"the host {host!r} is not in network.allowed_hosts of system.json"
-    return None

@@ -32,7 +32,7 @@ def agent_row(member: Member) -> AgentRow:
         alias=member.alias,
         style=member.how.style,
         tolerated=list(member.how.noted),
-        knows_match_tokens=member.knows_match_tokens,
+        is_ours=member.is_ours,
     )
 
 
@@ -60,7 +60,7 @@ def member_of(row: AgentRow, failure_threshold: int) -> Member:
         key_sha256=row.key_sha256,
         alias=row.alias,
         how=How(row.protocol, row.style, tuple(row.tolerated)),
-        knows_match_tokens=row.knows_match_tokens,
+        is_ours=row.is_ours,
     )
 
 

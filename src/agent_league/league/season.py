@@ -13,7 +13,7 @@ from typing import Any
 
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.league.roster import Admission, Application, Member, Roster, RosterRules
+from agent_league.league.roster import Admission, Application, Member, Roster, RosterRules, merged_notes
 from agent_league.league.rows import agent_row, match_row, member_of, result_of, schedule_of
 from agent_league.league.scheduler import make_schedule
 from agent_league.league.standings import Table
@@ -26,18 +26,21 @@ from agent_league.model.events import (
     LeagueResumed,
     LeagueStarted,
     MatchFinished,
+    RegistrationRefused,
     RoundCompleted,
     RoundStarted,
     StoreChanged,
 )
 from agent_league.model.results import MatchResult, Scoring, StandingsRow
 from agent_league.model.schedule import Pairing, Round, Schedule
+from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.storage.base import DISMISSED, Row, Saved, SeasonRow
 
 Listener = Callable[[Event], None]
 Keep = Callable[[Row], None]
-MOST_NOTES = 20
-"""Things that are noted of one agent."""
+LONGEST_NAME = 100
+MOST_REFUSED = 1000
+"""Refusals that are told; whoever knocks in ever new ways is no longer news."""
 MOST_FAILURES = 1_000_000
 """A referee may claim any number; a database takes not every one."""
 
@@ -72,6 +75,7 @@ class Season:
                 security=system.security,
                 allowed_hosts=system.network.allowed_hosts,
                 failure_threshold=self._failure_threshold,
+                strict=system.tolerance.strict,
             )
         )
         self.phase = Phase.COMPLETED if row.phase == DISMISSED else Phase(row.phase)
@@ -84,6 +88,7 @@ class Season:
         self._pairings: dict[str, Pairing] = {}
         self._table = self._new_table()
         self._listeners: list[Listener] = []
+        self._refused: set[RegistrationRefused] = set()
 
     def restore(self, saved: Saved) -> None:
         """Takes up what an earlier manager of this season left."""
@@ -110,6 +115,7 @@ class Season:
     def register(self, application: Application, now: datetime) -> Admission:
         """Admits an agent; raises Rejected or a Refusal."""
         is_open = self.phase is Phase.REGISTRATION
+        before = {member.agent_id: member.agent for member in self.roster.of(application.role)}
         admission = self.roster.register(application, is_open=is_open, now=now)
         member = admission.member
         if is_open:
@@ -119,6 +125,8 @@ class Season:
         if member.state is AgentState.SUSPENDED:
             self._change(member, AgentState.ACTIVE, "came back")
         self._keep(agent_row(member))
+        if is_open and member.how.protocol == PROTOCOL_V1 and before.get(member.agent_id) == member.agent:
+            return admission  # it only asks whether we are still there: its protocol has no other question
         self._tell(
             AgentRegistered(
                 role=member.role,
@@ -130,6 +138,13 @@ class Season:
             )
         )
         return admission
+
+    def refuse(self, who: str, why: str) -> None:
+        """Tells of somebody who was not admitted; the same thing once, however often it knocks."""
+        event = RegistrationRefused(who[:LONGEST_NAME], why)
+        if event not in self._refused and len(self._refused) < MOST_REFUSED:
+            self._refused.add(event)
+            self._tell(event)
 
     def obstacle(self) -> str | None:
         """What stands in the way of a start, or None."""
@@ -202,15 +217,15 @@ class Season:
     def is_ours(self, referee_id: str) -> bool:
         """Whether a referee knows our match tokens, and so the rest of what the seeds leave open."""
         member = self.roster.get(referee_id)
-        return member is not None and member.knows_match_tokens
+        return member is not None and member.is_ours
 
     def tolerate(self, agent_id: str, noted: Sequence[str]) -> None:
         """Notes what was put up with, each thing once."""
-        member = self.roster.get(agent_id)
-        new = [text for text in noted if member and text not in member.how.noted][:MOST_NOTES]
-        if member and new and len(member.how.noted) < MOST_NOTES:
-            member.how = replace(member.how, noted=(*member.how.noted, *new))
-            self._keep(agent_row(member))
+        if member := self.roster.get(agent_id):
+            known = member.how.noted
+            member.how = replace(member.how, noted=merged_notes(known, noted))
+            if member.how.noted != known:
+                self._keep(agent_row(member))
 
     def style_of(self, agent_id: str) -> str:
         """How an agent spells its calls, as far as its registration showed it."""
@@ -220,7 +235,7 @@ class Season:
     def shown_token(self, referee_id: str) -> str | None:
         """The hash of a referee's own token, where it may show that to players and knows no other."""
         member = self.roster.get(referee_id)
-        if member is None or member.knows_match_tokens or not self.roster.rules.referee_tokens:
+        if member is None or member.is_ours or not self.roster.rules.referee_tokens:
             return None
         return member.token_sha256
 

@@ -23,6 +23,14 @@ class AgentRegistered:
 
 
 @dataclass(frozen=True, slots=True)
+class RegistrationRefused:
+    """Somebody wanted to register and was told why that is not possible."""
+
+    who: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class AgentStateChanged:
     """An agent was suspended, came back, or is done."""
 
@@ -100,6 +108,7 @@ class LeagueCompleted:
 
 Event = (
     AgentRegistered
+    | RegistrationRefused
     | AgentStateChanged
     | StoreChanged
     | LeagueStarted

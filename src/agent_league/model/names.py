@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+CHECK_LEAGUE = "league_check"
+"""The league of `league check`: what is played in it is no match, and leaves no trace."""
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 

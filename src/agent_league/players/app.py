@@ -12,7 +12,7 @@ from agent_league.config import SystemConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role, advance
-from agent_league.model.names import is_safe_name
+from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.players.actuators import Actuators
 from agent_league.players.decision import Decision
 from agent_league.players.history import History
@@ -203,7 +203,7 @@ class Player:
         accept = (message.game_type or "even_odd") in self._settings.game_types
         if accept:
             self._enter_play()
-            if self._scrutiny.invited(message):
+            if self._scrutiny.invited(message) and self._session.league_id != CHECK_LEAGUE:
                 memory.expect(self._session.season, message.league_id or self._session.league_id, message.match_id)
         self.log.info("invited", match_id=message.match_id, opponent_id=message.opponent_id, accept=accept)
         return self._actuators.join(message, accept=accept)
@@ -239,7 +239,7 @@ class Player:
             self._remark(f"{message.match_id}: something is wrong with what the referee says: {problem}")
             game = replace(game, details={**game.details, "problem": problem})
         self._decision.forget(message.match_id)
-        if memory.remember(game):
+        if self._session.league_id != CHECK_LEAGUE and memory.remember(game):
             self.log.info("match_over", match_id=game.match_id, outcome=game.outcome, opponent_id=game.opponent_id)
             self._watch(self.agent_id, game)
         return OK

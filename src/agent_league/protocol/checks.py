@@ -5,7 +5,7 @@ sender; then the message's own fields (E003, E002 or the field's own code). Each
 expected and what came.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -39,22 +39,7 @@ class Envelope:
 
 def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
     """Checks the envelope or refuses the message."""
-    protocol = params.get("protocol")
-    if protocol is not None and protocol != PROTOCOL_V2:
-        raise Refusal(
-            ErrorCode.PROTOCOL_VERSION_MISMATCH,
-            f"'protocol' must be '{PROTOCOL_V2}'",
-            field="protocol",
-            expected=PROTOCOL_V2,
-            received=shown(protocol),
-        )
-    missing = [name for name in REQUIRED if params.get(name) is None]
-    if missing:
-        raise Refusal(
-            ErrorCode.MISSING_REQUIRED_FIELD,
-            f"missing in the envelope: {', '.join(missing)}",
-            missing_fields=missing,
-        )
+    check_head(params, PROTOCOL_V2, REQUIRED)
     for name in REQUIRED:
         if not isinstance(params[name], str):
             raise wrong_type(name, "a string", params[name])
@@ -75,6 +60,26 @@ def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
         auth_token=params.get("auth_token"),
         league_id=params.get("league_id"),
     )
+
+
+def check_head(message: Mapping[str, Any], expected: str, required: Sequence[str]) -> None:
+    """Refuses a message of another protocol, or one without all that its envelope must hold."""
+    protocol = message.get("protocol")
+    if protocol is not None and protocol != expected:
+        raise Refusal(
+            ErrorCode.PROTOCOL_VERSION_MISMATCH,
+            f"'protocol' must be '{expected}'",
+            field="protocol",
+            expected=expected,
+            received=shown(protocol),
+        )
+    missing = [name for name in required if message.get(name) is None]
+    if missing:
+        raise Refusal(
+            ErrorCode.MISSING_REQUIRED_FIELD,
+            f"missing in the envelope: {', '.join(missing)}",
+            missing_fields=missing,
+        )
 
 
 def check_timestamp(text: str, field: str) -> None:

@@ -2,25 +2,16 @@
 
 from collections.abc import Iterator
 
+from agent_league.protocol.methods import METHODS
 from agent_league.protocol.spellings import (
     FIELDS,
     FILLED_AT_REGISTRATION,
     PLACES,
     REGISTER_PATH,
+    STYLE_BY_NAME,
     STYLES,
     Frame,
 )
-
-STEPS = {
-    "invitation": "handle_game_invitation",
-    "choice": "choose_parity",
-    "move": "make_move",
-    "result": "notify_match_result",
-    "registration of a player": "register_player",
-    "registration of a referee": "register_referee",
-    "start of a match": "start_match",
-    "report": "report_match_result",
-}
 
 
 def table() -> str:
@@ -35,18 +26,19 @@ def _frames() -> Iterator[tuple[str, str, str]]:
 
 
 def _names() -> Iterator[tuple[str, str, str]]:
-    for step, method in STEPS.items():
+    for method in METHODS:
         names = dict.fromkeys(
             style.names[method] for style in STYLES if style.frame is Frame.PARAMS and method in style.names
         )
         others = [f"`{name}`" for name in names if name != method]
-        if method.startswith("register"):
+        if STYLE_BY_NAME["register"].knows(method):
             others.append(f"`POST {REGISTER_PATH}`")
         if method == "start_match":
             others.append("ROUND_ANNOUNCEMENT with the referee's own address")
         if method == "report_match_result":
             others.append("the result in the reply to the start")
-        yield f"method: {step}", f"`{method}`", ", ".join(others)
+        if others:
+            yield "method", f"`{method}`", ", ".join(others)
 
 
 def _places() -> Iterator[tuple[str, str, str]]:
@@ -58,6 +50,8 @@ def _fields() -> Iterator[tuple[str, str, str]]:
     for message_type, fields in FIELDS.items():
         spelled: dict[str, list[str]] = {}
         for name, ours in fields.other.items():
+            if _snake(name) == ours:
+                continue
             spelled.setdefault(ours, []).append(f"`{name}`")
         for status, (ours, value) in fields.values.items():
             if ours != "status":
@@ -70,3 +64,7 @@ def _fields() -> Iterator[tuple[str, str, str]]:
             yield f"field of {message_type}", f"names in `{fields.inside}`", "the same in camelCase"
             left_out = ", ".join(f"`{name}`" for name in FILLED_AT_REGISTRATION)
             yield f"envelope of {message_type}", "all of it", f"without {left_out}: written in"
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -5,7 +5,6 @@ import re
 PROTOCOL_V1 = "league.v1"
 PROTOCOL_V2 = "league.v2"
 CURRENT_VERSION = "2.1.0"
-"""The first in which a referee shows the players tokens of their match, and never its own."""
 MINIMUM_VERSION = "2.0.0"
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})", re.ASCII)
@@ -21,9 +20,3 @@ def is_supported(text: str) -> bool:
     """Whether a declared version is new enough; one that can't be read is not."""
     version, minimum = parse_version(text), parse_version(MINIMUM_VERSION)
     return version is not None and minimum is not None and version >= minimum
-
-
-def knows_match_tokens(text: str) -> bool:
-    """Whether an agent of this version knows match tokens."""
-    version, first = parse_version(text), parse_version(CURRENT_VERSION)
-    return version is not None and first is not None and version >= first

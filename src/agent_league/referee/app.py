@@ -1,7 +1,6 @@
 """The Referee, put together: an agent that registers, takes matches, and reports them."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
 from agent_league.games.registry import Game, load_game
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role, advance
-from agent_league.model.names import is_safe_name
+from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
 from agent_league.protocol.envelope import Sender
@@ -30,7 +29,7 @@ from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.dispatch import Dispatcher
-from agent_league.transport.hosts import place_of
+from agent_league.transport.hosts import endpoint_problem, place_of
 from agent_league.transport.manners import Manners
 from agent_league.transport.outbox import Outboxes
 from agent_league.transport.retry import reconnect_delay
@@ -121,7 +120,7 @@ class Referee:
         )
         self._running: dict[str, asyncio.Task[None]] = {}
         self._matches: dict[str, MatchPlay] = {}
-        self._waiting: deque[v2.StartMatch] = deque(maxlen=MOST_WAITING)
+        self._waiting: dict[str, v2.StartMatch] = {}
         self._group: asyncio.TaskGroup | None = None
         self._done = asyncio.Event()
         handlers = RefereeHandlers(self._matches, self._running, self._begin, self._announced, self._league_completed)
@@ -232,13 +231,14 @@ class Referee:
                 self.log.warning("match_without_addresses", match_id=match.match_id)
                 self._remark(f"{match.match_id} was announced without the players' addresses, and can't be played.")
                 continue
-            self._waiting.append(order_of(message, match))
+            if len(self._waiting) < MOST_WAITING:
+                self._waiting[match.match_id] = order_of(message, match)
         self._begin_waiting()
 
     def _begin_waiting(self) -> None:
         """Begins what was announced, as far as there is room."""
         while self._waiting and self._playing < self._settings.max_concurrent_matches:
-            order = self._waiting.popleft()
+            order = self._waiting.pop(next(iter(self._waiting)))
             try:
                 self._begin(order)
             except Refusal as refusal:
@@ -257,6 +257,8 @@ class Referee:
                     field=name,
                     received=shown(value),
                 )
+        if not self._session.has_key:
+            self._check_addresses(order)
         game = self._games.get(order.game_type)
         if game is None:
             raise Refusal(
@@ -268,14 +270,25 @@ class Referee:
             )
         return game
 
+    def _check_addresses(self, order: v2.StartMatch) -> None:
+        """A manager of ours has checked the players' addresses; whatever another one names must be allowed here."""
+        for side, player in (("player_A", order.player_A), ("player_B", order.player_B)):
+            problem = endpoint_problem(player.endpoint, self._settings.system.network.allowed_hosts)
+            if problem:
+                raise Refusal(
+                    ErrorCode.INVALID_MESSAGE_FORMAT, f"'{side}.endpoint': {problem}", field=f"{side}.endpoint"
+                )
+
     async def _see_through(self, play: MatchPlay) -> None:
         """Plays a match and reports it until the manager has it; its file is there once the result counts."""
         match_id = play.match.match_id
         files = MatchRepository(play.order.league_id, self._settings.home)
+        is_kept = play.order.league_id != CHECK_LEAGUE
         counts: bool | None = None
         try:
             verdict = await self._judged(play)
-            self._write(lambda: files.propose(match_id, play.record(), self.agent_id))
+            if is_kept:
+                self._write(lambda: files.propose(match_id, play.record(), self.agent_id))
             self.log.info(
                 "match_finished",
                 match_id=match_id,
@@ -288,11 +301,11 @@ class Referee:
         except Exception as error:  # noqa: BLE001 - one match's fault must not end the others
             self.log.error("match_failed", match_id=match_id, error=repr(error))
         finally:
-            if counts is not None:
+            if counts is not None and is_kept:
                 settle = files.accept if counts else files.drop
                 self._write(lambda: settle(match_id, self.agent_id))
             del self._running[match_id]
-            self._begin_waiting()
+        self._begin_waiting()
 
     async def _judged(self, play: MatchPlay) -> Verdict:
         """The verdict of the match; one that breaks down on our side ends without a winner, and nobody waits for it."""

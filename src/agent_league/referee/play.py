@@ -87,13 +87,10 @@ class MatchPlay:
         self._askers[self._author(message)].take(message.message_type, message.to_wire())
 
     def _author(self, message: Message) -> str:
-        """Whose answer it is, by its token; raises a Refusal. Where the manager told us none, by its own word."""
+        """Whose answer it is, by its token; raises a Refusal."""
         for player in self._players.values():
             if token_state({"auth_token": message.auth_token}, player.token_sha256) == "ok":
                 return player.player_id
-        claimed = self._players.get(message.sender.partition(":")[2])
-        if claimed is not None and claimed.token_sha256 is None:
-            return claimed.player_id
         code = ErrorCode.AUTH_TOKEN_INVALID if message.auth_token else ErrorCode.AUTH_TOKEN_MISSING
         raise Refusal(code, "an answer in a call of its own must carry its player's own 'auth_token'")
 

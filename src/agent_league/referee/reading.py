@@ -23,6 +23,8 @@ W = TypeVar("W", bound=v1.V1Message)
 
 FILLER = {"protocol": "", "message_type": "", "sender": "", "timestamp": "", "conversation_id": ""}
 """An answer belongs to the call it answers, so nothing in its envelope is needed to understand it."""
+OF_THE_MATCH = ("conversation_id", "match_id")
+"""What differs from match to match; it is noted without its values, so that the same thing is noted once."""
 TIMESTAMPS = ("timestamp", "arrival_timestamp")
 V1_FILLER = {
     "protocol": PROTOCOL_V1,
@@ -130,10 +132,12 @@ class Reader:
 
     def _unexpected(self, said: Mapping[str, Any]) -> tuple[str, ...]:
         """What an answer says of itself that isn't so."""
+        other = [name for name, expected in self._expected.items() if said.get(name) not in (None, expected)]
         return tuple(
-            f"'{name}' {str(redacted(said[name]))[:40]!r} for {expected!r}"
-            for name, expected in self._expected.items()
-            if said.get(name) is not None and said[name] != expected
+            f"another '{name}'"
+            if name in OF_THE_MATCH
+            else f"'{name}' {str(redacted(said[name]))[:40]!r} for {self._expected[name]!r}"
+            for name in other
         )
 
     def _check_expected(self, said: Mapping[str, Any]) -> None:

@@ -64,7 +64,8 @@ class AgentRow:
     """How it spells its calls."""
     tolerated: Sequence[str] = field(default_factory=list)
     """What in its registration was put up with."""
-    knows_match_tokens: bool = False
+    is_ours: bool = False
+    """Whether it knows match tokens, and what the seeds leave open."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ CLAIMS = (
     "alias",
     "style",
     "tolerated",
-    "knows_match_tokens",
+    "is_ours",
 )
 JSON_COLUMNS = ("claims", "settings", "result")
 

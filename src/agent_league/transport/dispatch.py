@@ -29,6 +29,8 @@ Handler = Callable[[Any], Awaitable[Reply]]
 
 Tolerated = Callable[[str, Sequence[str]], None]
 """Told what was put up with, and of whom."""
+Unregistered = Callable[[str, str], None]
+"""Told whose registration could not be read, and why."""
 
 OK: Mapping[str, Any] = {"status": "ok"}
 
@@ -65,9 +67,11 @@ class Dispatcher:
         *,
         strict: bool = False,
         tolerated: Tolerated | None = None,
+        unregistered: Unregistered | None = None,
     ) -> None:
         self._host = host
         self._tolerated = tolerated
+        self._unregistered = unregistered
         self._tools = {name: (METHODS[name], handler) for name, handler in handlers.items()}
         self._reception = Reception(host.role, self._tools, strict=strict)
         self._strict = strict
@@ -210,6 +214,9 @@ class Dispatcher:
             error_code=refusal.code,
             message=refusal.message,
         )
+        known = METHODS.get(asked.method)
+        if self._unregistered and known and known.caller is Caller.APPLICANT:
+            self._unregistered(str(shown(asked.params.get("sender"))), f"{refusal.code} {refusal.message}")
         return self._write_refusal(refusal, asked)
 
     def _write_refusal(self, refusal: Refusal, asked: Asked) -> dict[str, Any]:

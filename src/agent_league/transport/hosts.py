@@ -2,11 +2,13 @@
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
 
 PORTS = {"http": 80, "https": 443}
 HOST_AND_PORT = re.compile(r"(\[[^][]+]|[^][:]+)(?::[0-9]*)?")
+
+MAX_ENDPOINT = 2000
 
 
 def plain_host(text: str) -> str:
@@ -45,3 +47,22 @@ def place_of(endpoint: str) -> tuple[str, int | None]:
     except ValueError:
         return (endpoint, None)
     return ("localhost" if is_loopback(host) else host, port)
+
+
+def endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | None:
+    """What is wrong with an address that an agent hands in, or None."""
+    expected = "expected an address such as http://localhost:8101/mcp"
+    try:
+        parts = urlsplit(endpoint)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return expected
+    if parts.scheme not in ("http", "https") or not host or port == 0:
+        return expected
+    if len(endpoint) > MAX_ENDPOINT or " " in endpoint or not endpoint.isprintable():
+        return f"{expected}, at most {MAX_ENDPOINT} characters, without blanks or control characters"
+    if "@" in parts.netloc or parts.fragment:
+        return f"{expected}, without user name, password or fragment"
+    if "*" not in allowed_hosts and plain_host(host) not in map(plain_host, allowed_hosts):
+        return f"the host {host!r} is not in network.allowed_hosts of system.json"
+    return None

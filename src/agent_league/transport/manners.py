@@ -23,6 +23,7 @@ DEAF_SECONDS = 60
 """How long an agent that has taken a notice in no style is told such ones in its likeliest style alone."""
 ACCEPTED = (202, 204)
 """HTTP's own words for: it has arrived."""
+OWN_CALL = "answer in a call of its own"
 FAILURES = ("error", "failed", "failure")
 
 Push = asyncio.Future[dict[str, Any]]
@@ -107,7 +108,7 @@ class Manners:
 
     def __init__(self, carrier: Carrier, *, strict: bool = False) -> None:
         self._carrier = carrier
-        self._strict = strict
+        self.strict = strict
         self._numbers = itertools.count(1)
         self._peers: dict[tuple[str, str], _Peer] = {}
         """By address and protocol: our own manager is told of a match in either, and knows both."""
@@ -181,6 +182,10 @@ class Manners:
                 peer.lacks[call.method] = now()
         raise failures[0] if failures else no_answer(endpoint, limit)
 
+    def lacks(self, endpoint: str, method: str) -> bool:
+        """Whether an agent has shown that it takes no such notice, in whatever style."""
+        return method in self._peer(endpoint, PROTOCOL_V2).lacks
+
     def unusual(self, endpoint: str, call: Call) -> tuple[str, ...]:
         """What is noted of the way in which an agent takes such a call."""
         peer = self._peer(endpoint, call.protocol)
@@ -198,7 +203,7 @@ class Manners:
 
     def _styles(self, peer: _Peer, call: Call) -> tuple[Style, ...]:
         """The styles in which to say it, the likeliest first."""
-        if self._strict:
+        if self.strict:
             return styles_for(call.method, call.protocol)[:1]
         return styles_for(call.method, call.protocol, *peer.likeliest(call.method))
 
@@ -206,7 +211,7 @@ class Manners:
         """The answer in a reply; None where the agent may still send it."""
         wanted = str(call.answer)
         for place, found in candidates(reply.body):
-            if self._strict and place in style.answers and refusal_in(reply.body) is None:
+            if self.strict and place in style.answers and refusal_in(reply.body) is None:
                 return Heard(found)
             if holds(wanted, found):
                 return self._heard(found, place, style, call)
@@ -221,7 +226,7 @@ class Manners:
     def _heard(self, found: dict[str, Any], place: str, style: Style, call: Call) -> Heard:
         if place == "result" and style is SEEDS:
             return Heard(found)
-        if self._strict:
+        if self.strict:
             raise BadAnswer(f"expected a {call.answer} in 'result', found it in {place}", found)
         noted = [] if place in style.answers else [f"answer in {place}"]
         return Heard(found, (*_unusual(style, call), *noted))
@@ -245,7 +250,7 @@ def _taken(answer: dict[str, Any], peer: _Peer, call: Call, acknowledged: Sequen
     if len(acknowledged) == 1:
         peer.learn(call.method, acknowledged[0])
         peer.pushes = True
-    return Heard(answer, (*_unusual(acknowledged[0], call), "answer in a call of its own"))
+    return Heard(answer, (*_unusual(acknowledged[0], call), OWN_CALL))
 
 
 def _may_be_style(error: CallFailed, peer: _Peer, call: Call) -> bool:

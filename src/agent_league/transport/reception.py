@@ -21,6 +21,7 @@ from agent_league.protocol.spellings import (
     METHOD_OF_NAME,
     METHOD_OF_TYPE,
     REGISTER_PATH,
+    STYLE_BY_NAME,
     STYLES,
     TOOL_CALL,
     Frame,
@@ -77,6 +78,8 @@ class Reception:
     def read(self, frame: Any, path: str | None = None) -> Asked:
         """What is asked for; raises FrameError."""
         asked = self._read(frame)
+        if path == REGISTER_PATH and asked.method not in STYLE_BY_NAME["register"].names:
+            raise self._unknown(asked.method)
         if path != REGISTER_PATH or asked.frame is not Frame.BARE or asked.original is not None:
             return asked
         noted = (f"POST {REGISTER_PATH}", *asked.how.noted[1:])

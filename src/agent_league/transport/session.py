@@ -92,6 +92,7 @@ class Applicant:
             "game_types": list(self.game_types),
             "contact_endpoint": self.endpoint,
             "protocol_version": CURRENT_VERSION,
+            "match_tokens": True,
             **self.more,
         }
         optional = {"league_id": self.league_id, **credentials}
@@ -195,6 +196,8 @@ class Session:
             message = registration_to_v1(message, self._applicant.v1_name).to_wire()
         call = Call(self._applicant.method, message, self._applicant.answer)
         heard = await self._manners.ask(self._manager, call, self._applicant.limit)
+        if self._manners.strict:
+            return heard.message
         answer, noted = tidied(self._applicant.answer, heard.message)
         if unusual := [*heard.noted, *noted]:
             self._log.info("tolerated", manager=self._manager, how=unusual)

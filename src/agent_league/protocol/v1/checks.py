@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_league.errors import ErrorCode, Refusal
-from agent_league.protocol.checks import check_timestamp, shown, wrong_type
+from agent_league.protocol.checks import check_head, check_timestamp, wrong_type
 from agent_league.protocol.v1 import MESSAGES
 from agent_league.protocol.v1.envelope import SENDER, UUID
 from agent_league.protocol.version import PROTOCOL_V1
@@ -17,22 +16,7 @@ OTHER_TYPES = {"MOVE_REQUEST": "PLAY_REQUEST", "MOVE_RESPONSE": "PLAY_RESPONSE",
 
 def check_envelope(message: Mapping[str, Any]) -> str:
     """Checks the envelope or refuses the message; its type, in the spelling of the messages."""
-    protocol = message.get("protocol")
-    if protocol is not None and protocol != PROTOCOL_V1:
-        raise Refusal(
-            ErrorCode.PROTOCOL_VERSION_MISMATCH,
-            f"'protocol' must be '{PROTOCOL_V1}'",
-            field="protocol",
-            expected=PROTOCOL_V1,
-            received=shown(protocol),
-        )
-    missing = [name for name in REQUIRED if message.get(name) is None]
-    if missing:
-        raise Refusal(
-            ErrorCode.MISSING_REQUIRED_FIELD,
-            f"missing in the envelope: {', '.join(missing)}",
-            missing_fields=missing,
-        )
+    check_head(message, PROTOCOL_V1, REQUIRED)
     for name in REQUIRED:
         if name != "round_id" and not isinstance(message[name], str):
             raise wrong_type(name, "a string", message[name])

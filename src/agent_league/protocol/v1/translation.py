@@ -6,7 +6,6 @@ left out, never guessed: no tokens, no points beyond wins, no game type in a res
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agent_league.clock import parse_utc
@@ -26,7 +25,6 @@ STATUSES = {"WIN": "WIN", "DRAW": "DRAW", "FORFEIT": "TECHNICAL_LOSS"}
 OTHER_REASONS = {"League full": "Registration closed"}
 """Reasons for which v1 has no word -> its nearest."""
 REASONING = "Choice of the player's strategy"
-NO_LEAGUES: Mapping[str, str] = MappingProxyType({})
 METHOD_OF = {method.request: name for name, method in METHODS.items()}
 
 Fields = dict[str, Any]
@@ -39,11 +37,8 @@ class Call(NamedTuple):
     params: Fields
 
 
-def to_v2(message: Mapping[str, Any], role: Role, leagues: Mapping[str, str] = NO_LEAGUES) -> Call:
-    """What a message asks of an agent of this role, or a Refusal.
-
-    `leagues` gives the manager's own league id by its UUID, in small letters; a UUID that isn't there stays.
-    """
+def to_v2(message: Mapping[str, Any], role: Role) -> Call:
+    """What a message asks of an agent of this role, or a Refusal."""
     message_type = check_envelope(message)
     known = _CALLS.get(role, {})
     if message_type not in known:
@@ -58,7 +53,7 @@ def to_v2(message: Mapping[str, Any], role: Role, leagues: Mapping[str, str] = N
         "sender": _sender(message["sender"], role),
         "timestamp": message["timestamp"],
         "conversation_id": message["conversation_id"],
-        "league_id": leagues.get(message["league_id"].lower(), message["league_id"]),
+        "league_id": message["league_id"],
         "round_id": message["round_id"],
         "match_id": message["match_id"],
         **own,
@@ -85,16 +80,14 @@ def reply_to_v1(reply: Any, request: Mapping[str, Any]) -> Any:
     ).to_wire()
 
 
-def registration_to_v1(
-    request: Mapping[str, Any], name: str, *, sender: str = ids.CANDIDATE, league_id: str | None = None
-) -> v1.LeagueRegisterRequest:
+def registration_to_v1(request: Mapping[str, Any], name: str) -> v1.LeagueRegisterRequest:
     """A player's registration as it is sent in v1; `name` is the last part of its address."""
     meta = request["player_meta"]
     return v1.LeagueRegisterRequest.write(
-        league_id=ids.league_uuid(league_id or request.get("league_id") or "any"),
+        league_id=ids.league_uuid(request.get("league_id") or "any"),
         round_id=0,
         conversation_id=ids.conversation_uuid(request["conversation_id"]),
-        sender=sender,
+        sender=ids.CANDIDATE,
         timestamp=_millis(request["timestamp"]),
         player_meta={
             "display_name": meta["display_name"],

@@ -25,6 +25,8 @@ class PlayerMeta(Part):
     game_types: Annotated[Items[Word], Field(max_length=1000)]
     contact_endpoint: str
     protocol_version: str | None = None
+    match_tokens: bool = False
+    """Whether it knows match tokens, and with them all that the seeds leave open; ours do, and say so."""
 
 
 class RefereeMeta(PlayerMeta):

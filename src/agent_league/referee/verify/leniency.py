@@ -9,8 +9,7 @@ from agent_league.referee.dialect import Words
 from agent_league.referee.match_file import Line
 from agent_league.referee.reading import Read
 from agent_league.referee.verify.comparing import quoted
-
-OWN_CALL = "answer in a call of its own"
+from agent_league.transport.manners import OWN_CALL
 
 
 def misnoted(line: Line, read: Read, words: Words) -> Iterator[str]:
