@@ -756,7 +756,7 @@ REQUIREMENTS = (
         "CLI",
         "`league check --record` says how many messages of a record match their schemas, and names each that doesn't.",
         "conformance/record::all_messages_of_a_league_of_ours_are_valid",
-        "conformance/record::a_wrong_answer_is_named_with_its_line_its_field_and_what_was_expected",
+        "conformance/record::a_wrong_answer_is_named_with_its_entry_its_field_and_what_was_expected",
     ),
     needs(
         "CLI",

@@ -14,7 +14,7 @@ from agent_league.protocol.envelope import Message
 
 RESULT = "notify_match_result"
 ACKNOWLEDGED = 'any result, such as {"status": "ok"}'
-SHUT_OUT = ("E011", "E012", "E016")
+SHUT_OUT = ("E008", "E011", "E012", "E016")
 """How an agent refuses everything that comes from somebody whom it doesn't trust."""
 
 
