@@ -82,8 +82,10 @@ def values_of(season_id: int, row: Row) -> dict[str, Any]:
 
 
 def agent_of(answer: Mapping[str, Any]) -> AgentRow:
+    """An agent; what another version has noted of it beyond this one's claims is left alone."""
     values = _read(answer)
-    return AgentRow(**values.pop("claims"), **values)
+    claims = values.pop("claims")
+    return AgentRow(**{name: claims[name] for name in CLAIMS if name in claims}, **values)
 
 
 def match_of(answer: Mapping[str, Any]) -> MatchRow:
