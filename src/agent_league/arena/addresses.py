@@ -1,8 +1,7 @@
 """Addresses as people type them, and as agents hand them out."""
 
-from urllib.parse import urlsplit
-
 from agent_league.errors import UserError
+from agent_league.transport.hosts import read_typed
 
 EVERYWHERE = ("0.0.0.0", "::", "127.0.0.1", "localhost")  # noqa: S104 - compared, not bound
 
@@ -15,12 +14,7 @@ def own_endpoint(host: str, port: int, base_host: str) -> str:
 
 def manager_endpoint(address: str) -> str:
     """The manager's endpoint; a missing `http://` or `/mcp` is understood."""
-    url = address if "://" in address else f"http://{address}"
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not url.split()[1:]
-    except ValueError:
-        usable = False
-    if not usable:
+    parts = read_typed(address)
+    if parts is None:
         raise UserError(f"--manager {address!r} is no address; expected one such as http://localhost:8000/mcp")
-    return url if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/mcp"
+    return parts.geturl() if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/mcp"

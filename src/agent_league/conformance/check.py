@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 from agent_league.conformance.bench import Bench, Options
 from agent_league.conformance.frames import ask_well
@@ -24,6 +23,7 @@ from agent_league.errors import FrameCode, UserError
 from agent_league.model.agents import Role
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V1
+from agent_league.transport.hosts import read_typed
 
 DETECT_SECONDS = 3.0
 ROLES = {"player": Role.PLAYER, "referee": Role.REFEREE, "manager": Role.LEAGUE_MANAGER}
@@ -44,15 +44,10 @@ KINDS: Mapping[Role, Kind] = {
 
 def check_address(url: str) -> str:
     """The address, or a UserError where it is none; a missing `http://` or `/mcp` is understood."""
-    typed, url = url, url if "://" in url else f"http://{url}"
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not url.split()[1:]
-    except ValueError:
-        usable = False
-    if not usable:
-        raise UserError(f"{typed!r} is no address to check; expected one such as http://localhost:8101/mcp")
-    return url if parts.path else f"{parts.scheme}://{parts.netloc}/mcp"
+    parts = read_typed(url)
+    if parts is None:
+        raise UserError(f"{url!r} is no address to check; expected one such as http://localhost:8101/mcp")
+    return parts.geturl() if parts.path else f"{parts.scheme}://{parts.netloc}/mcp"
 
 
 async def check_agent(

@@ -252,7 +252,6 @@ FIELDS: Mapping[str, Fields] = MappingProxyType(
         "LEAGUE_REGISTER_RESPONSE": Fields("player_id", values=_ANSWERED),
         "REFEREE_REGISTER_RESPONSE": Fields("referee_id", values=_ANSWERED),
         "LEAGUE_QUERY_RESPONSE": Fields("success"),
-        "MATCH_RESULT_REPORT": Fields("winner"),
     }
 )
 

@@ -4,6 +4,8 @@ Ed25519 through PyJWT; the algorithm is fixed, whatever a token says of itself. 
 whoever knows that its clock is wrong can put it right. A token never appears in what is said of it.
 """
 
+import hashlib
+import hmac
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -188,3 +190,9 @@ def _read_key(jwk: Any, fields: Sequence[str]) -> Any:
 
 def _refused(why: str) -> Refusal:
     return Refusal(ErrorCode.AUTH_TOKEN_INVALID, f"'auth_token' is not valid: {why}", field="auth_token")
+
+
+def known_by_hash(token: str, token_sha256: str | None) -> bool:
+    """Whether a token is the one whose hash we were told."""
+    presented = hashlib.sha256(token.encode(errors="replace")).hexdigest()
+    return token_sha256 is not None and hmac.compare_digest(presented, token_sha256)

@@ -4,8 +4,6 @@ A lost or silent player is an answer here (`Lost`), not an exception.
 """
 
 import asyncio
-import hashlib
-import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +14,7 @@ from agent_league.config.models import RetryPolicy, Timeouts
 from agent_league.errors import PASSING, BadAnswer, CallFailed, ErrorCode, PeerRefused
 from agent_league.model.results import Termination
 from agent_league.protocol.methods import GAME_OVER, METHODS
+from agent_league.protocol.tokens import known_by_hash
 from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.referee.dialect import Mishap, Words
 from agent_league.referee.reading import Read, Reader
@@ -187,8 +186,7 @@ def token_state(answer: Any, token_sha256: str | None) -> str:
     token = answer.get("auth_token") if isinstance(answer, dict) else None
     if not isinstance(token, str) or not token:
         return "missing"
-    presented = hashlib.sha256(token.encode(errors="replace")).hexdigest()
-    return "ok" if hmac.compare_digest(presented, token_sha256) else "wrong"
+    return "ok" if known_by_hash(token, token_sha256) else "wrong"
 
 
 def _termination(error: CallFailed, question: Question) -> Termination:

@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from collections.abc import Iterable, Sequence
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 PORTS = {"http": 80, "https": 443}
 HOST_AND_PORT = re.compile(r"(\[[^][]+]|[^][:]+)(?::[0-9]*)?")
@@ -47,6 +47,17 @@ def place_of(endpoint: str) -> tuple[str, int | None]:
     except ValueError:
         return (endpoint, None)
     return ("localhost" if is_loopback(host) else host, port)
+
+
+def read_typed(address: str) -> SplitResult | None:
+    """An address as a person types it, where a missing `http://` is understood; None where it is none."""
+    url = address if "://" in address else f"http://{address}"
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not url.split()[1:]
+    except ValueError:
+        return None
+    return parts if usable else None
 
 
 def endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | None:

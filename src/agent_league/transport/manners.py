@@ -260,10 +260,10 @@ def _may_be_style(error: CallFailed, peer: _Peer, call: Call) -> bool:
     """
     if not isinstance(error, PeerRefused | BadAnswer) or (isinstance(error, PeerRefused) and not _frame_error(error)):
         return False
-    return call.method not in peer.methods or is_unknown_method(error)
+    return call.method not in peer.methods or _is_unknown_method(error)
 
 
-def is_unknown_method(error: CallFailed) -> bool:
+def _is_unknown_method(error: CallFailed) -> bool:
     """Whether an agent says that it has no such method."""
     fault = _frame_error(error)
     if fault is not None:

@@ -4,8 +4,6 @@ Shared by referees and players; knows neither.
 """
 
 import asyncio
-import hashlib
-import hmac
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -23,7 +21,7 @@ from agent_league.protocol import v2
 from agent_league.protocol.checks import shown
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.spellings import tidied
-from agent_league.protocol.tokens import Expired, Verifier
+from agent_league.protocol.tokens import Expired, Verifier, known_by_hash
 from agent_league.protocol.v1.translation import registration_to_v1
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
 from agent_league.transport.manners import Call, Manners
@@ -420,12 +418,6 @@ class Session:
             self._log.error("write_failed", error=str(error))
             return False
         return True
-
-
-def known_by_hash(token: str, token_sha256: str | None) -> bool:
-    """Whether a token is the one whose hash we were told."""
-    presented = hashlib.sha256(token.encode(errors="replace")).hexdigest()
-    return token_sha256 is not None and hmac.compare_digest(presented, token_sha256)
 
 
 def _text(value: Any) -> str | None:
