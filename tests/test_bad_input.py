@@ -28,7 +28,7 @@ from agent_league.protocol.methods import METHODS
 from agent_league.protocol.schemas import message_schemas
 from agent_league.referee.app import Referee
 from agent_league.testing.peers import Raw, ScriptedPlayer, now
-from agent_league.transport.http_server import HttpServer, make_app
+from agent_league.transport.http_server import AgentApp, HttpServer
 from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import FAST
 from tests.protocol.examples import requests_by_method
@@ -90,7 +90,7 @@ class Arena:
             await agent._session.registered.wait()
         for role in ROLES:
             agent = self.agents[role]
-            server = HttpServer(make_app(agent.dispatcher.answer, agent.health), "127.0.0.1", 0, role)
+            server = HttpServer(AgentApp(agent.dispatcher.answer, agent.health), "127.0.0.1", 0, role)
             await server.start()
             self._stack.push_async_callback(server.stop)
             self.ports[role] = server.port

@@ -9,6 +9,7 @@
     ├── FrameError             not even a JSON-RPC request: answered with a JSON-RPC error
     ├── StoreFailed            the store can't be used now (storage.base); trying again may help
     ├── Deposed                another manager has taken over the league (storage.base)
+    ├── ToolFailed             a tool of an MCP server gave no answer (transport.mcp_client.faults)
     └── CallFailed             a peer gave no usable answer
         ├── PeerTimeout        none within the limit (E001)
         ├── PeerUnreachable    none at all (E009)

@@ -7,7 +7,7 @@ whole and at once.
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,23 +19,29 @@ from agent_league.clock import format_utc
 LEVELS = {"DEBUG": 10, "INFO": 20, "WARN": 30, "WARNING": 30, "ERROR": 40}
 SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "application_key", "token"})
 REDACTED = "[redacted]"
+KEPT_SECRETS = 4
 TOKEN = re.compile(r"tok-[\w-]{8,}", re.ASCII)
 SIGNED = "eyJ"
 """How every signed token begins; it has three parts with dots between."""
 RUN = re.compile(r"[\w.-]+", re.ASCII)
 
 
-def redacted(value: Any) -> Any:
-    """The same data with tokens struck out: by the name of their field, and wherever else one stands."""
+def redacted(value: Any, secrets: Sequence[str] = ()) -> Any:
+    """The same data with tokens struck out: by the name of their field, and wherever else one stands.
+
+    A token is known by its form; `secrets` are others that have none of ours.
+    """
     if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, REDACTED)
         return _without_tokens(value)
     if isinstance(value, dict):
         return {
-            redacted(key): REDACTED if key in SECRET_FIELDS and inner is not None else redacted(inner)
+            redacted(key, secrets): REDACTED if key in SECRET_FIELDS and inner is not None else redacted(inner, secrets)
             for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
-        return [redacted(inner) for inner in value]
+        return [redacted(inner, secrets) for inner in value]
     return value
 
 
@@ -79,6 +85,7 @@ class JsonLogger:
         self._threshold = LEVELS[level]
         self._file: TextIO | None = None
         self._closed = False
+        self._secrets: tuple[str, ...] = ()
 
     @property
     def log_file(self) -> Path:
@@ -89,6 +96,10 @@ class JsonLogger:
         if component != self.component:
             self._let_go()
             self.component = component
+
+    def conceal(self, secret: str) -> None:
+        """From here on this is struck out too, as the tokens before it."""
+        self._secrets = (*self._secrets, secret)[-KEPT_SECRETS:]
 
     def enabled(self, level: str) -> bool:
         return LEVELS[level] >= self._threshold
@@ -101,7 +112,7 @@ class JsonLogger:
             "component": self.component,
             "event_type": event_type,
             "level": level,
-            **redacted(details),
+            **redacted(details, self._secrets),
         }
         line = _as_json(entry)
         try:

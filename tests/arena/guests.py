@@ -10,7 +10,7 @@ from agent_league.arena.plan import LeaguePlan
 from agent_league.arena.seats import Seat, Watchers
 from agent_league.model.events import Event, LeagueCompleted
 from agent_league.transport.carrier import Answer
-from agent_league.transport.http_server import HttpServer, make_app
+from agent_league.transport.http_server import AgentApp, HttpServer
 
 BOUND = 60
 
@@ -18,7 +18,7 @@ BOUND = 60
 @asynccontextmanager
 async def served(answer: Answer, port: int) -> AsyncIterator[HttpServer]:
     """A guest's server; it may be stopped before the end."""
-    server = HttpServer(make_app(answer, dict), "127.0.0.1", port, "a guest")
+    server = HttpServer(AgentApp(answer, dict), "127.0.0.1", port, "a guest")
     await server.start()
     try:
         yield server

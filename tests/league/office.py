@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+from agent_league.arena.rulebook import Rulebook
 from agent_league.config import ConfigLoader
 from agent_league.league.app import LeagueManager, ManagerSettings
 from agent_league.model.events import Event
@@ -188,7 +189,7 @@ def open_office(
     loader = ConfigLoader(home, overrides or {})
     network, clock = network or MemoryNetwork(), MovableClock()
     settings = ManagerSettings(loader.load_system(), loader.load_league(), home, players, referees)
-    manager = LeagueManager(settings, network, clock, **parts)
+    manager = LeagueManager(settings, network, clock, tools=Rulebook(settings).table(), **parts)
     office = Office(manager, network, home, clock)
     manager.season.listen(office.note)
     network.attach(MANAGER, manager.dispatcher.answer)

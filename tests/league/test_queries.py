@@ -1,10 +1,17 @@
-"""The four queries, and the two plain tools beside them."""
+"""The four queries, and the plain tools beside them."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent_league.arena.in_process import play_in_process
+from agent_league.league.match_files import LARGEST_FILE, LARGEST_TRANSCRIPT
+from agent_league.storage.paths import DataPaths
+from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import ScriptedPlayer
+from tests.conftest import PlanMaker
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office, within
 from tests.league.scripted_referee import ScriptedReferee, won_by_lowest
@@ -202,3 +209,181 @@ async def test_create_schedule_after_the_start_is_the_schedule_that_is_played(of
     here = office()
     players = await here.play(4)
     assert await here.ask("create_schedule") == (await here.query(players[0], "GET_SCHEDULE"))["data"]
+
+
+async def test_a_round_tells_how_far_it_is_and_its_matches(office: OfficeMaker) -> None:
+    here = office()
+    await half_way(here)
+    first, last = await here.ask("get_round", {"round_id": 1}), await here.ask("get_round", {"round_id": 3})
+    assert (first["league_id"], first["round_id"], first["status"]) == (LEAGUE_ID, 1, "RUNNING")
+    assert [(match["match_id"], match["status"]) for match in first["matches"]] == [
+        ("R1M1", "WIN"),
+        ("R1M2", "PENDING"),
+    ]
+    assert (last["status"], len(last["matches"])) == ("PENDING", 2)
+
+
+async def test_a_round_before_the_start_is_a_preview_and_after_the_end_completed(office: OfficeMaker) -> None:
+    here = office()
+    await here.seat_players(2)
+    assert (await here.ask("get_round", {"round_id": 1}))["status"] == "PENDING"
+    await here.seat_referee()
+    await here.start()
+    await here.completed()
+    assert (await here.ask("get_round", {"round_id": 1}))["status"] == "COMPLETED"
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code", "names"),
+    [
+        ("get_round", {}, "E003", "round_id"),
+        ("get_round", {"round_id": "1"}, "E002", "round_id"),
+        ("get_round", {"round_id": True}, "E002", "round_id"),
+        ("get_round", {"round_id": 0}, "E002", "no round 0"),
+        ("get_round", {"round_id": 4}, "E002", "no round 4"),
+        ("get_match", {}, "E003", "match_id"),
+        ("get_match", {"match_id": 5}, "E002", "match_id"),
+        ("get_match", {"match_id": "R9M9"}, "E007", "R9M9"),
+        ("get_match", {"match_id": "../../config/system"}, "E007", "no match"),
+        ("get_match", {"match_id": "x" * 5000}, "E007", "no match"),
+        ("get_player", {}, "E003", "player_id"),
+        ("get_player", {"player_id": ["P01"]}, "E002", "player_id"),
+        ("get_player", {"player_id": "P99"}, "E005", "player_id"),
+        ("get_player", {"player_id": "REF01"}, "E005", "player_id"),
+    ],
+)
+async def test_a_question_about_nobody_or_nothing_is_refused(
+    office: OfficeMaker, method: str, params: dict[str, Any], code: str, names: str
+) -> None:
+    here = office()
+    await half_way(here)
+    answer = await here.ask(method, params)
+    assert (answer["message_type"], answer["error_code"]) == ("LEAGUE_ERROR", code)
+    assert names in answer["message"]
+    assert len(str(answer)) < 2000
+
+
+async def test_a_match_before_its_round_while_it_runs_and_after_it(office: OfficeMaker) -> None:
+    here = office()
+    await half_way(here)
+    asked = {match_id: await here.ask("get_match", {"match_id": match_id}) for match_id in ("R1M1", "R1M2", "R3M2")}
+    assert {match_id: match["state"] for match_id, match in asked.items()} == {
+        "R1M1": "FINISHED",
+        "R1M2": "RUNNING",
+        "R3M2": "PENDING",
+    }
+    assert asked["R1M1"]["players"] == [
+        {"player_id": "P01", "display_name": "Agent 1", "role_in_match": "PLAYER_A"},
+        {"player_id": "P02", "display_name": "Agent 2", "role_in_match": "PLAYER_B"},
+    ]
+    result = asked["R1M1"]["result"]
+    assert (result["status"], result["winner_player_id"], result["score"]) == ("WIN", "P01", {"P01": 3, "P02": 0})
+    for match_id in ("R1M2", "R3M2"):
+        assert (asked[match_id]["result"], asked[match_id]["transcript"]) == (None, None)
+        assert asked[match_id]["transcript_note"] == "what was said is shown once the match is finished"
+    assert asked["R1M2"]["referee_id"] == "REF01"
+    assert asked["R3M2"]["referee_id"] is None
+
+
+def match_file(home: Path, match_id: str = "R1M1", /, **changes: Any) -> None:
+    """What a referee would have left."""
+    told = {"status": "WIN", "winner_player_id": "P01", **changes.pop("result", {})}
+    entry = {"at": "2025-01-15T10:15:00.000Z", "direction": "drawn", "step": 1, "outcome": 8}
+    content = {"referee_id": "REF01", "result": told, "transcript": [entry], **changes}
+    MatchRepository(LEAGUE_ID, home).save(match_id, content)
+
+
+async def test_the_transcript_of_a_finished_match_comes_from_its_file(office: OfficeMaker, home: Path) -> None:
+    here = office()
+    await half_way(here)
+    match_file(home)
+    match = await here.ask("get_match", {"match_id": "R1M1"})
+    assert [entry["outcome"] for entry in match["transcript"]] == [8]
+    assert match["transcript_note"] is None
+
+
+async def test_a_transcript_that_lies_elsewhere_is_named(office: OfficeMaker) -> None:
+    here = office()
+    await half_way(here)
+    match = await here.ask("get_match", {"match_id": "R1M1"})
+    assert match["transcript"] is None
+    assert f"REF01 keeps it as data/matches/{LEAGUE_ID}/R1M1.json" in match["transcript_note"]
+
+
+async def test_what_was_said_is_never_told_while_a_match_runs(office: OfficeMaker, home: Path) -> None:
+    here = office()
+    await half_way(here)
+    match_file(home, "R1M2", result={"winner_player_id": "P03"})
+    match = await here.ask("get_match", {"match_id": "R1M2"})
+    assert (match["state"], match["transcript"]) == ("RUNNING", None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"referee_id": "REF02"},
+        {"result": {"winner_player_id": "P02"}},
+        {"result": {"status": "DRAW", "winner_player_id": None}},
+        {"result": None},
+        {"transcript": None},
+        {"transcript": ["not an entry"]},
+        {"transcript": [{"direction": "sent"}]},
+        {"match_id": "R1M2"},
+    ],
+)
+async def test_a_file_that_tells_of_another_match_is_not_shown(
+    office: OfficeMaker, home: Path, changes: dict[str, Any]
+) -> None:
+    here = office()
+    await half_way(here)
+    if changes.get("result", {}) is None:
+        MatchRepository(LEAGUE_ID, home).save("R1M1", {"referee_id": "REF01", "result": None, "transcript": []})
+    else:
+        match_file(home, **changes)
+    match = await here.ask("get_match", {"match_id": "R1M1"})
+    assert match["transcript"] is None
+    assert "keeps it" in match["transcript_note"]
+
+
+async def test_a_long_transcript_is_cut_and_says_so(office: OfficeMaker, home: Path) -> None:
+    here = office()
+    await half_way(here)
+    entry = {"at": "2025-01-15T10:15:00.000Z", "direction": "received", "message": "x" * 10_000}
+    match_file(home, transcript=[entry] * 300)
+    match = await here.ask("get_match", {"match_id": "R1M1"})
+    assert len(match["transcript"]) == LARGEST_TRANSCRIPT // len(json.dumps(entry))
+    assert f"the first {len(match['transcript'])} of 300 entries" in match["transcript_note"]
+    assert 2 * len(json.dumps(match)) < 1024 * 1024
+
+
+async def test_a_file_beyond_all_measure_is_not_read(office: OfficeMaker, home: Path) -> None:
+    here = office()
+    await half_way(here)
+    match_file(home)
+    path = DataPaths(home).match(LEAGUE_ID, "R1M1")
+    with path.open("ab") as file:
+        file.write(b" " * LARGEST_FILE)
+    assert (await here.ask("get_match", {"match_id": "R1M1"}))["transcript"] is None
+
+
+async def test_a_player_is_told_with_its_row_state_and_matches(office: OfficeMaker) -> None:
+    here = office()
+    await half_way(here)
+    player = await here.ask("get_player", {"player_id": "P02"})
+    assert [player[name] for name in ("player_id", "display_name", "state", "losses", "points")] == [
+        *("P02", "Agent 2", "ACTIVE", 1, 0)
+    ]
+    matches = [(match["match_id"], match["opponent_id"], match["status"]) for match in player["matches"]]
+    assert matches == [("R1M1", "P01", "WIN"), ("R2M2", "P04", "PENDING"), ("R3M2", "P03", "PENDING")]
+    assert "endpoint" not in str(player)
+
+
+async def test_the_transcripts_of_a_whole_league_are_there_where_the_folder_is_shared(plan: PlanMaker) -> None:
+    manager, _ = await within(play_in_process(plan(players=3, referees=1, seed="7")))
+    for match_id in ("R1M1", "R2M1", "R3M1"):
+        frame = {"jsonrpc": "2.0", "method": "get_match", "params": {"match_id": match_id}, "id": 1}
+        answer = await within(manager.dispatcher.answer(json.dumps(frame).encode()))
+        assert answer is not None
+        match = json.loads(answer)["result"]
+        assert {entry["direction"] for entry in match["transcript"]} == {"sent", "received", "drawn"}
+        assert "tok-" not in str(match)

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -72,7 +72,14 @@ class Watched(MemoryNetwork):
         self.acknowledged: set[str] = set()
         self.told_end: set[str] = set()
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
         request = json.loads(frame)
         await asyncio.sleep(self._ways.uniform(0.001, 0.03))  # or all would happen at the same moment
         if endpoint != MANAGER:

@@ -18,6 +18,9 @@ EXPECTED: dict[str, tuple[set[str], str | None, str | None, float]] = {
     "league_query": ({MANAGER}, "LEAGUE_QUERY", "LEAGUE_QUERY_RESPONSE", 10),
     "get_standings": ({MANAGER}, None, OK, 10),
     "create_schedule": ({MANAGER}, None, OK, 10),
+    "get_round": ({MANAGER}, None, OK, 10),
+    "get_match": ({MANAGER}, None, OK, 10),
+    "get_player": ({MANAGER}, None, OK, 10),
     "start_match": ({REFEREE}, "START_MATCH", OK, 10),
     "get_match_state": ({REFEREE}, None, OK, 10),
     "handle_game_invitation": ({PLAYER}, "GAME_INVITATION", "GAME_JOIN_ACK", 5),
@@ -30,6 +33,8 @@ EXPECTED: dict[str, tuple[set[str], str | None, str | None, float]] = {
     "notify_round_completed": ({PLAYER, REFEREE}, "ROUND_COMPLETED", OK, 10),
     "notify_league_completed": ({PLAYER, REFEREE}, "LEAGUE_COMPLETED", OK, 10),
     "get_player_state": ({PLAYER}, None, OK, 10),
+    "get_rules": ({MANAGER, REFEREE, PLAYER}, None, OK, 10),
+    "get_protocol": ({MANAGER, REFEREE, PLAYER}, None, OK, 10),
 }
 STEPS = {"register_to_league", "collect_choices", "draw_number", "finalize_match"}
 """The referee's other tools of seed 000."""

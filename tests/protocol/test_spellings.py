@@ -87,6 +87,19 @@ FRAMES = {
         "id": 7,
     },
     "bare": {"a": 1},
+    "mcp": {
+        "jsonrpc": "2.0",
+        "method": "tools/call",
+        "params": {
+            "name": "choose_parity",
+            "arguments": {"a": 1},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+        "id": 7,
+    },
 }
 
 
@@ -105,6 +118,17 @@ def test_the_style_that_an_agent_is_known_by_comes_first_and_the_others_keep_the
     assert names == ["tool", *(name for name in FRAMES if name != "tool")]
 
 
+def test_a_call_of_mcp_has_the_headers_that_the_revision_asks_for_and_no_other_call_has_any() -> None:
+    told = {style.name: style.headers("choose_parity") for style in STYLES}
+    assert told.pop("mcp") == {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "choose_parity",
+    }
+    assert set(told.values()) == {None}
+
+
 def test_a_style_that_has_no_name_for_a_method_is_not_tried() -> None:
     assert "short" not in {style.name for style in styles_for("handle_game_invitation", PROTOCOL_V2, "short")}
     assert [style.name for style in styles_for("league_query", PROTOCOL_V2)] == [
@@ -113,6 +137,7 @@ def test_a_style_that_has_no_name_for_a_method_is_not_tried() -> None:
         "handler",
         "tool",
         "bare",
+        "mcp",
     ]
 
 
@@ -147,6 +172,7 @@ def test_a_method_that_a_game_brought_along_has_its_own_name_and_no_other() -> N
         ("short", "'parity_choose'"),
         ("handler", "'handle_message'"),
         ("tool", "'tools/call'"),
+        ("mcp", "'tools/call' of MCP"),
         ("bare", "a bare message"),
     ],
 )

@@ -57,7 +57,14 @@ class RecordingNetwork(MemoryNetwork):
         self.exchanges: list[Exchange] = []
         self.foreign_endpoints: set[str] = set()
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
         return await self.carry(endpoint, frame, limit, bearer, ours=True)
 
     async def carry(
@@ -78,7 +85,14 @@ class Outside:
     def __init__(self, network: RecordingNetwork) -> None:
         self._network = network
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
         return await self._network.carry(endpoint, frame, limit, bearer, ours=False)
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from agent_league.arena.rulebook import Rulebook
 from agent_league.clock import Clock
 from agent_league.config import ConfigLoader
 from agent_league.referee.app import Referee, RefereeSettings
@@ -100,7 +101,8 @@ async def hall(
     network = MemoryNetwork()
     scripted = ScriptedManager(league_id=LEAGUE, scripts=manager)
     network.attach(scripted.endpoint, scripted.answer)
-    referee = Referee(replace(referee_settings(home, overrides), **settings), network, clock)
+    own = replace(referee_settings(home, overrides), **settings)
+    referee = Referee(own, network, clock, tools=Rulebook(own).table())
     network.attach(REFEREE, referee.dispatcher.answer)
     run = asyncio.create_task(referee.run())
     try:

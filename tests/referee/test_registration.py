@@ -13,7 +13,7 @@ from agent_league.referee.app import Referee
 from agent_league.testing.peers import Params, ScriptedManager, ScriptedPlayer, always, hang
 from agent_league.testing.virtual_time import in_virtual_time
 from agent_league.transport.http_client import HttpCarrier
-from agent_league.transport.http_server import HttpServer, make_app
+from agent_league.transport.http_server import AgentApp, HttpServer
 from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import FAST, free_ports
 from tests.referee.hall import Hall, hall, referee_settings
@@ -125,7 +125,7 @@ async def test_over_http_a_deadline_really_cuts_the_call_of_a_hung_player(home: 
     referee = Referee(settings, carrier)
     answers = [manager.answer, referee.dispatcher.answer, *(player.answer for player in players)]
     servers = [
-        HttpServer(make_app(answer, referee.health), "127.0.0.1", first + index, "a test")
+        HttpServer(AgentApp(answer, referee.health), "127.0.0.1", first + index, "a test")
         for index, answer in enumerate(answers)
     ]
     for server in servers:

@@ -47,7 +47,14 @@ class Wiretap(MemoryNetwork):
         super().__init__()
         self.calls: list[Call] = []
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
         said = json.loads(frame)
         self.calls.append(Call(endpoint, frame, bearer, said.get("method", ""), said.get("params", {})))
         return await super().exchange(endpoint, frame, limit, bearer)

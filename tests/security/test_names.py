@@ -16,6 +16,7 @@ from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentRegistered, AgentStateChanged, Event, LeagueCompleted, RoundCompleted
 from agent_league.model.results import StandingsRow
+from agent_league.players.happenings import MatchOver
 from agent_league.players.observation import GameRecord
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
@@ -142,7 +143,7 @@ def test_what_a_run_shows_is_tame(plan: PlanMaker, capsys: pytest.CaptureFixture
 def test_what_agents_say_in_their_terminals_is_tame(capsys: pytest.CaptureFixture[str]) -> None:
     say(HOSTILE)
     remark(HOSTILE)
-    tell("P01", GameRecord(HOSTILE, "even_odd", HOSTILE, "WIN", (), ()))
+    tell("P01", MatchOver(GameRecord(HOSTILE, "even_odd", HOSTILE, "WIN", (), ())))
     printed = capsys.readouterr()
     assert "Mallory" in printed.err
     assert "Mallory" in printed.out

@@ -44,6 +44,9 @@ class Desk:
         if self.refusal:
             raise self.refusal
 
+    def caller(self, bearer: str | None) -> str | None:
+        return {"tok-1": "player:P01", "tok-2": "referee:REF01"}.get(bearer or "")
+
     async def take(self, message: Any) -> Reply:
         self.order.append("handle")
         self.asked.append(message)

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from agent_league.transport.http_connections import MAX_HEAD, MAX_HEADERS, MAX_HELD, MAX_MESSAGE, Limits
-from agent_league.transport.http_server import HttpServer, make_app
+from agent_league.transport.http_server import AgentApp, HttpServer
 from tests.transport.wire import LIMIT, Connection, chunked, connected, fetch, request, until
 
 PATIENCE = 0.3
@@ -35,7 +35,7 @@ def echo() -> Echo:
 
 @asynccontextmanager
 async def serving(echo: Echo, **limits: float) -> AsyncIterator[HttpServer]:
-    server = HttpServer(make_app(echo.answer, dict), "127.0.0.1", 0, "a test", limits=Limits(**limits))  # type: ignore[arg-type]
+    server = HttpServer(AgentApp(echo.answer, dict), "127.0.0.1", 0, "a test", limits=Limits(**limits))  # type: ignore[arg-type]
     await server.start()
     try:
         yield server

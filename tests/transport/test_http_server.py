@@ -10,7 +10,7 @@ import pytest
 
 from agent_league.errors import PortInUse, UserError
 from agent_league.transport.carrier import MAX_BODY
-from agent_league.transport.http_server import HttpServer, bind, make_app
+from agent_league.transport.http_server import AgentApp, HttpServer, bind
 from tests.transport.wire import LIMIT, chunked, connected, fetch, request
 
 HEALTH = {"status": "ok", "role": "player", "id": "P01", "state": "ACTIVE", "version": "1.0"}
@@ -45,7 +45,7 @@ def echo() -> Echo:
 
 @pytest.fixture
 async def server(echo: Echo) -> AsyncIterator[HttpServer]:
-    server = HttpServer(make_app(echo.answer, lambda: HEALTH), "127.0.0.1", 0, "a test")
+    server = HttpServer(AgentApp(echo.answer, lambda: HEALTH), "127.0.0.1", 0, "a test")
     await server.start()
     yield server
     await server.stop()
@@ -248,7 +248,7 @@ async def test_a_handler_that_hangs_holds_up_no_other_call(server: HttpServer, e
 
 
 async def test_stop_ends_hung_calls_half_sent_bodies_and_idle_connections(echo: Echo) -> None:
-    server = HttpServer(make_app(echo.answer, lambda: HEALTH), "127.0.0.1", 0, "a test")
+    server = HttpServer(AgentApp(echo.answer, lambda: HEALTH), "127.0.0.1", 0, "a test")
     await server.start()
     async with connected(server.port) as hung, connected(server.port) as half, connected(server.port) as idle:
         await half.send(request(b"half", "Content-Length: 100"))
@@ -267,7 +267,7 @@ async def test_stop_ends_hung_calls_half_sent_bodies_and_idle_connections(echo: 
 
 
 async def test_a_server_that_never_started_lets_go_of_its_port(echo: Echo) -> None:
-    server = HttpServer(make_app(echo.answer, lambda: HEALTH), "127.0.0.1", 0, "a test")
+    server = HttpServer(AgentApp(echo.answer, lambda: HEALTH), "127.0.0.1", 0, "a test")
     await server.stop()
     bind("127.0.0.1", server.port, "the next").close()
 
@@ -275,7 +275,7 @@ async def test_a_server_that_never_started_lets_go_of_its_port(echo: Echo) -> No
 async def test_a_port_can_be_used_again_at_once(echo: Echo) -> None:
     port = 0
     for _ in range(3):
-        server = HttpServer(make_app(echo.answer, lambda: HEALTH), "127.0.0.1", port, "a test")
+        server = HttpServer(AgentApp(echo.answer, lambda: HEALTH), "127.0.0.1", port, "a test")
         await server.start()
         assert (await fetch(server.port, POST)).status == 200
         port = server.port
@@ -315,7 +315,7 @@ def test_a_port_that_we_may_not_use_is_told_apart(monkeypatch: pytest.MonkeyPatc
 
 async def test_several_servers_live_in_one_loop() -> None:
     echoes = [Echo() for _ in range(3)]
-    servers = [HttpServer(make_app(echo.answer, dict), "127.0.0.1", 0, "a test") for echo in echoes]
+    servers = [HttpServer(AgentApp(echo.answer, dict), "127.0.0.1", 0, "a test") for echo in echoes]
     try:
         for server in servers:
             await server.start()

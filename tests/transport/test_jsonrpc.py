@@ -183,6 +183,26 @@ def test_an_accepted_call_without_a_body_has_no_result(status: int, body: bytes)
     assert read_reply(status, body) is None
 
 
+@pytest.mark.parametrize(
+    "stream",
+    [
+        b'event: message\ndata: {"result": 5}\n\n',
+        b'data: {"result": 5}',
+        b'event: message\r\ndata:{"result": 5}\r\n\r\n',
+        b'id: 1\ndata: \n\ndata: {"method": "notifications/progress"}\n\ndata: {"result":\ndata: 5}\n\n',
+        b': a comment\n\ndata: {"result": 5}\n\n: another\n\n',
+    ],
+)
+def test_a_reply_may_come_as_a_stream_of_events_whose_last_one_it_is(stream: bytes) -> None:
+    assert read_reply(200, stream) == 5
+
+
+@pytest.mark.parametrize("stream", [b"event: message\n\n", b": nothing", b"data: {\n\n", b"data:\n\n"])
+def test_a_stream_without_a_reply_is_a_bad_answer(stream: bytes) -> None:
+    with pytest.raises(BadAnswer):
+        read_reply(200, stream)
+
+
 @pytest.mark.parametrize("status", [200, 404, 500])
 def test_an_error_object_is_a_refusal_with_its_sentence_whatever_the_status(status: int) -> None:
     with pytest.raises(PeerRefused, match="no such thing"):

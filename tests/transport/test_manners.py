@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -25,7 +25,7 @@ CHOOSE = Call(
 OVER = Call("notify_match_result", {"protocol": "league.v2", "message_type": "GAME_OVER"})
 PLAY = Call("choose_parity", {"protocol": "league.v1", "message_type": "PLAY_REQUEST"}, "PLAY_RESPONSE")
 INVITED = ["handle_game_invitation", "game_invitation", "receive_game_invitation", "GAME_INVITATION"]
-IN_FRAMES = ["handle_message", "tools/call", "bare"]
+IN_FRAMES = ["handle_message", "tools/call", "bare", "tools/call"]
 
 Script = Callable[[str, dict[str, Any]], Any]
 """From the method (or `bare`) and the whole body to a body of the reply, or its status and body; may wait."""
@@ -52,7 +52,14 @@ class Stranger:
         self.bearers: list[str | None] = []
         self.addresses: list[str] = []
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
         body = json.loads(frame)
         name = body.get("method", "bare")
         self.calls.append(name)
@@ -479,7 +486,7 @@ async def test_one_that_was_only_out_of_order_is_tried_again_in_all_styles_after
     for _ in range(2):
         with pytest.raises(BadAnswer):
             await manners.tell(PEER, OVER, LIMIT)
-    assert len(peer.calls) == 7 + 1
+    assert len(peer.calls) == 8 + 1
     peer.script = knows(game_over=result(OK))
     await asyncio.sleep(DEAF_SECONDS)
     assert await manners.tell(PEER, OVER, LIMIT) == result(OK)
@@ -575,4 +582,4 @@ async def test_request_ids_are_numbers_that_never_come_twice() -> None:
     for call in (INVITE, CHOOSE):
         with pytest.raises(PeerRefused):
             await manners.ask(PEER, call, LIMIT)
-    assert len(set(numbers)) == len(numbers) == 13
+    assert len(set(numbers)) == len(numbers) == 15

@@ -66,7 +66,14 @@ class Door(MemoryNetwork):
         super().__init__()
         self.knocks: list[float] = []
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
         self.knocks.append(asyncio.get_running_loop().time())
         return await super().exchange(endpoint, frame, limit, bearer)
 

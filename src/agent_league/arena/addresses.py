@@ -12,9 +12,9 @@ def own_endpoint(host: str, port: int, base_host: str) -> str:
     return f"http://{f'[{name}]' if ':' in name else name}:{port}/mcp"
 
 
-def manager_endpoint(address: str) -> str:
-    """The manager's endpoint; a missing `http://` or `/mcp` is understood."""
+def manager_endpoint(address: str, said: str = "--manager") -> str:
+    """The manager's endpoint; a missing `http://` or `/mcp` is understood. `said` is how it was asked for."""
     parts = read_typed(address)
     if parts is None:
-        raise UserError(f"--manager {address!r} is no address; expected one such as http://localhost:8000/mcp")
+        raise UserError(f"{said} {address!r} is no address; expected one such as http://localhost:8000/mcp")
     return parts.geturl() if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/mcp"

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
-from agent_league.config import ConfigLoader, LeagueConfig
+from pydantic import ValidationError
+
+from agent_league.config import ConfigLoader, LeagueConfig, LlmSettings, PlayerDefaults
 from agent_league.errors import UserError
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import game_types, load_game
-from agent_league.players.strategies import strategy_names
+from agent_league.players.strategies import has_settings, load_strategy, strategy_names
 
 REGISTRY = "games/games_registry.json"
 
@@ -30,17 +32,29 @@ def check_game_option(game_type: str) -> None:
         raise UserError(f"--game: {problem}")
 
 
-def usable_strategies(loader: ConfigLoader, asked_for: Sequence[str]) -> tuple[str, ...]:
-    """The strategies that were asked for, or that of `defaults/player.json`; all must be installed."""
+def usable_strategies(loader: ConfigLoader, asked_for: Sequence[str], defaults: PlayerDefaults) -> tuple[str, ...]:
+    """The strategies that were asked for, or that of `defaults/player.json`; all must be installed, and can be made."""
     for name in asked_for:
         if problem := _not_installed("strategy", name, strategy_names()):
             raise UserError(f"--strategy: {problem}")
-    if asked_for:
-        return tuple(asked_for)
-    default = loader.load_player_defaults().strategy
-    if problem := _not_installed("strategy", default, strategy_names()):
+    if not asked_for and (problem := _not_installed("strategy", defaults.strategy, strategy_names())):
         raise loader.wrong("defaults/player.json", "strategy", problem)
-    return (default,)
+    usable = tuple(asked_for) or (defaults.strategy,)
+    for name in dict.fromkeys(usable):
+        if has_settings(name):
+            load_strategy(name, defaults)
+    return usable
+
+
+def with_model(defaults: PlayerDefaults, model: str | None, base_url: str | None) -> PlayerDefaults:
+    """The defaults with what a command line says of the model."""
+    said = {name: value for name, value in (("model", model), ("base_url", base_url)) if value is not None}
+    try:
+        llm = LlmSettings.model_validate({**defaults.llm.model_dump(), **said})
+    except ValidationError as error:
+        problem = error.errors()[0]["msg"].removeprefix("Value error, Input ")
+        raise UserError(f"--base-url {base_url!r} {problem}") from None
+    return defaults.model_copy(update={"llm": llm})
 
 
 def check_size(loader: ConfigLoader, league: LeagueConfig, players: int) -> None:

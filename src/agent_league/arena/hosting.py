@@ -5,13 +5,12 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from starlette.types import ASGIApp
-
 from agent_league.arena.seats import NO_WATCHERS, Agent, Seat, Watchers
 from agent_league.errors import UserError
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_guard import Guard
-from agent_league.transport.http_server import HttpServer, bind, make_app
+from agent_league.transport.http_server import AgentApp, HttpServer, bind
+from agent_league.transport.mcp.door import agent_door
 from agent_league.transport.rate_limit import RateLimit
 
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -51,17 +50,18 @@ async def serve(
         await carrier.close()
 
 
-def app_of(seat: Seat, agent: Agent) -> ASGIApp:
+def app_of(seat: Seat, agent: Agent) -> AgentApp:
     """What the agent's server serves, to whom its settings allow."""
     network, security = seat.settings.system.network, seat.settings.system.security
     own = () if seat.host in EVERY_ADDRESS else (seat.host,)
     rate = security.rate_limit_per_sec
-    return make_app(
+    return AgentApp(
         agent.dispatcher.answer,
         agent.health,
         Guard((*network.allowed_hosts, network.base_host, *own)),
         RateLimit(rate, security.rate_limit_burst, agent.dispatcher.turn_away) if rate else None,
         seat.other_paths(agent),
+        agent_door(agent, agent.log),
     )
 
 

@@ -189,7 +189,7 @@ class _Frame:
     def players(self, names: Sequence[str]) -> tuple[Seat, ...]:
         """Strategies and, where they are mixed, protocols are dealt out in turn."""
         defaults = self.loader.load_player_defaults()
-        strategies = cycle(usable_strategies(self.loader, self.request.strategies))
+        strategies = cycle(usable_strategies(self.loader, self.request.strategies, defaults))
         protocols = cycle(PROTOCOLS[self.request.protocol])
         return tuple(
             Seat(
@@ -207,6 +207,7 @@ class _Frame:
                 ),
                 port=port,
                 strategy=strategy,
+                defaults=defaults,
                 port_option="--player-port",
             )
             for number, (port, name, strategy, protocol) in enumerate(

@@ -1,18 +1,24 @@
 """A seat: an agent that is to be, and the port it will serve. Plain data, so that another process can take it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from agent_league.arena.rulebook import Rulebook
+from agent_league.config import PlayerDefaults
 from agent_league.league.app import LeagueManager, ManagerSettings
+from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.model.events import Event
 from agent_league.players.app import Player, PlayerSettings
-from agent_league.players.observation import GameRecord, Strategy
+from agent_league.players.happenings import Watch
+from agent_league.players.observation import Strategy
 from agent_league.players.strategies import load_strategy
+from agent_league.protocol.methods import Caller
 from agent_league.protocol.spellings import REGISTER_PATH
 from agent_league.referee.app import Referee, RefereeSettings
 from agent_league.transport.carrier import Answer, Carrier
+from agent_league.transport.changes import Changes
 from agent_league.transport.dispatch import Dispatcher
 from agent_league.transport.session import Remark
 
@@ -26,6 +32,11 @@ class Agent(Protocol):
     def role(self) -> Role: ...
     @property
     def dispatcher(self) -> Dispatcher: ...
+    @property
+    def changes(self) -> Changes: ...
+    @property
+    def log(self) -> JsonLogger: ...
+    def audience(self, bearer: str | None) -> frozenset[Caller] | None: ...
     def health(self) -> Mapping[str, Any]: ...
     async def run(self) -> None: ...
 
@@ -35,7 +46,7 @@ class Watchers:
     """Whoever wants to know what happens."""
 
     league: Callable[[Event], None] | None = None
-    player: Callable[[str, GameRecord | None], None] | None = None
+    player: Watch | None = None
     remark: Remark | None = None
     """A referee's or player's words to the person at its terminal."""
 
@@ -51,6 +62,8 @@ class Seat:
     port: int
     host: str = LOOPBACK
     strategy: str | Strategy = "random"
+    defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
+    """Where a strategy finds its settings."""
     port_option: str = "--port"
     """The option of the command at hand that moves it elsewhere."""
 
@@ -74,9 +87,12 @@ class Seat:
 
     def take(self, carrier: Carrier, watchers: Watchers) -> Agent:
         """The agent, made inside a running event loop."""
+        tools = Rulebook(self.settings).table()
         if isinstance(self.settings, ManagerSettings):
-            return LeagueManager(self.settings, carrier, watch=watchers.league)
+            return LeagueManager(self.settings, carrier, watch=watchers.league, tools=tools)
         if isinstance(self.settings, RefereeSettings):
-            return Referee(self.settings, carrier, remark=watchers.remark)
-        strategy = load_strategy(self.strategy) if isinstance(self.strategy, str) else self.strategy
-        return Player(self.settings, strategy, carrier, watch=watchers.player, remark=watchers.remark)
+            return Referee(self.settings, carrier, remark=watchers.remark, tools=tools)
+        strategy = self.strategy
+        if isinstance(strategy, str):
+            strategy = load_strategy(strategy, self.defaults, watchers.remark)
+        return Player(self.settings, strategy, carrier, watch=watchers.player, remark=watchers.remark, tools=tools)

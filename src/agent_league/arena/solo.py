@@ -16,6 +16,7 @@ from agent_league.config.home import FOLDER, find_home, make_home
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.model.names import printable
 from agent_league.players.app import PlayerSettings
+from agent_league.players.happenings import Happening, MatchOver, Registered
 from agent_league.players.observation import Move, Observation
 from agent_league.referee.app import RefereeSettings
 
@@ -89,6 +90,11 @@ async def serve_until_interrupted(
     seats: list[Seat], watchers: Watchers, ready: Callable[[], Any] | None = None
 ) -> None:
     """Serves until Ctrl-C or a polite `kill`."""
+    await serve(seats, interruption(), watchers, ready)
+
+
+def interruption() -> asyncio.Event:
+    """Set by Ctrl-C or a polite `kill`, which end nothing else from here on."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -96,7 +102,7 @@ async def serve_until_interrupted(
             loop.add_signal_handler(number, stop.set)
         except NotImplementedError:  # Windows
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
-    await serve(seats, stop, watchers, ready)
+    return stop
 
 
 def tell_waiting(settings: PlayerSettings | RefereeSettings) -> None:
@@ -108,9 +114,10 @@ def remark(sentence: str) -> None:
     sys.stderr.write(printable(sentence) + "\n")
 
 
-def tell(player_id: str, game: Any) -> None:
-    """One line for each thing that happens to a player."""
-    if game is None:
+def tell(player_id: str, happening: Happening) -> None:
+    """One line for each thing that a player's owner wants to know."""
+    if isinstance(happening, Registered):
         print(f"Registered as {player_id}.", flush=True)  # noqa: T201 - a player's own terminal
-    else:
+    elif isinstance(happening, MatchOver):
+        game = happening.game
         print(printable(f"{game.match_id} against {game.opponent_id}: {game.outcome}"), flush=True)  # noqa: T201

@@ -16,7 +16,7 @@ from agent_league.protocol.methods import METHODS
 from agent_league.protocol.spellings import METHOD_OF_TYPE, Frame
 from agent_league.transport import jsonrpc
 from agent_league.transport.http_guard import Guard
-from agent_league.transport.http_server import HttpServer, make_app
+from agent_league.transport.http_server import AgentApp, HttpServer
 from agent_league.transport.reception import Reception
 
 
@@ -111,7 +111,7 @@ class Listener:
         """Any path will do, so each request has a route of its own."""
         path = scope["path"]
         answers = {} if path == "/health" else {path: partial(self._answer, path)}
-        app = make_app(partial(self._answer, "/mcp"), self._health, self._guard, other_paths=answers)
+        app = AgentApp(partial(self._answer, "/mcp"), self._health, self._guard, other_paths=answers)
         await app(scope, receive, send)
 
     def _health(self) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """Finding games: built-in and third parties' alike come in through the entry point group `agent_league.games`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
@@ -21,6 +21,9 @@ class Game:
     rules: Rules
     wire: Wire = field(default_factory=PlainWire)
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+    how_to_play: str = ""
+    """The rules in plain words, for a person or a model."""
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Game":
         """The same game under other parameters, tried at once."""
@@ -29,7 +32,7 @@ class Game:
             self.rules.new(merged)
         except BadParameters as error:
             raise ConfigError("games/games_registry.json", f"{self.game_type}.parameters", str(error)) from None
-        return Game(self.game_type, self.rules, self.wire, merged)
+        return replace(self, parameters=merged)
 
 
 def game_types() -> tuple[str, ...]:

@@ -16,12 +16,14 @@ from agent_league.league.dialect import SENDER, ManagerWords
 from agent_league.league.gate import Gate
 from agent_league.league.handlers import ManagerHandlers
 from agent_league.league.journal import Journal, Offload
+from agent_league.league.match_files import MatchFiles
 from agent_league.league.passes import Passes
 from agent_league.league.prober import Prober
 from agent_league.league.records import Records
 from agent_league.league.season import Phase, Season
 from agent_league.league.takeover import league_of, open_store, taken_up
 from agent_league.league.tokens import new_token, token_hash
+from agent_league.league.updates import changed_by
 from agent_league.league.words_v1 import ManagerWordsV1
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role
@@ -34,7 +36,8 @@ from agent_league.storage.base import Store
 from agent_league.storage.files import write_whole
 from agent_league.storage.paths import DataPaths
 from agent_league.transport.carrier import Carrier
-from agent_league.transport.dispatch import Dispatcher
+from agent_league.transport.changes import Changes
+from agent_league.transport.dispatch import Dispatcher, Handler
 from agent_league.transport.manners import Manners
 from agent_league.transport.peer import Line
 from agent_league.version import __version__
@@ -76,6 +79,7 @@ class LeagueManager:
         store: Store | None = None,
         offload: Offload = asyncio.to_thread,
         rng: Random | None = None,
+        tools: Mapping[str, Handler] | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
@@ -105,6 +109,8 @@ class LeagueManager:
         )
         if watch:
             self.season.listen(self._guarded(watch))
+        self.changes = Changes()
+        self.season.listen(self._tell_changes)
         self._go = asyncio.Event()
         self.completed = asyncio.Event()
         """Set once LEAGUE_COMPLETED has been told to all who listen."""
@@ -124,10 +130,11 @@ class LeagueManager:
             self._journal,
             start=self._start,
             registered=self._start_if_complete,
+            files=MatchFiles(settings.home, self.season.league_id, offload),
         )
         self.dispatcher = Dispatcher(
             self,
-            handlers.table(),
+            {**handlers.table(), **(tools or {})},
             self._clock,
             self.log,
             strict=strict,
@@ -142,6 +149,12 @@ class LeagueManager:
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
             self.season.revive(sender.agent_id)  # who calls is there
         return sender
+
+    def caller(self, bearer: str | None) -> str | None:
+        return self._gate.caller(bearer, self._clock.now())
+
+    def audience(self, bearer: str | None) -> frozenset[Caller] | None:
+        return self._gate.audience(bearer, self._clock.now())
 
     def health(self) -> dict[str, Any]:
         return {
@@ -208,6 +221,10 @@ class LeagueManager:
             there = len(roster.players()) >= wanted.players and len(roster.referees()) >= wanted.referees
             if there and self.season.obstacle() is None:
                 self._start()
+
+    def _tell_changes(self, event: Event) -> None:
+        if self.changes:
+            self.changes.tell(*changed_by(event))
 
     def _guarded(self, watch: Callable[[Event], None]) -> Callable[[Event], None]:
         """A watcher that fails, a terminal that can't show a name for one, is no reason to stop a league."""

@@ -15,6 +15,13 @@ from agent_league.protocol.v1.ids import league_uuid
 V1_REFEREE = "referee"
 """How every referee signs in `league.v1`."""
 EXPECTED_FORMAT = "tok-{agent_id}-{hash}"
+OPEN = frozenset({Caller.ANYBODY, Caller.APPLICANT})
+AUDIENCES = {
+    Role.LEAGUE_MANAGER: frozenset({Caller.ADMIN}),
+    Role.REFEREE: frozenset({Caller.AGENT, Caller.REFEREE}),
+    Role.PLAYER: frozenset({Caller.AGENT}),
+}
+"""As whom the owner of a token may call, beside what is open to all."""
 
 
 class Gate:
@@ -47,6 +54,23 @@ class Gate:
                 league_id=str(envelope.league_id)[:80],
             )
         return sender
+
+    def caller(self, bearer: str | None, now: datetime) -> str | None:
+        """The sender to whom a token belongs; the organiser speaks for the manager."""
+        if bearer is None:
+            return None
+        if same_hash(token_hash(bearer), self._admin_token_sha256):
+            return str(Role.LEAGUE_MANAGER)
+        owner = self._season.roster.owner_of(bearer, now)
+        return str(Sender(owner.role, owner.agent_id)) if owner else None
+
+    def audience(self, bearer: str | None, now: datetime) -> frozenset[Caller] | None:
+        """As whom a token's bearer may call; None where it came without one, or where none is needed."""
+        if bearer is None or not self._tokens_enabled:
+            return None
+        caller = self.caller(bearer, now)
+        sender = Sender.parse(caller) if caller else None
+        return OPEN | (AUDIENCES[sender.role] if sender else frozenset())
 
     def _is_ours(self, league_id: str | None) -> bool:
         """Whether a message is for this league, under its own id or that of `league.v1`."""

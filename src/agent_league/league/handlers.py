@@ -1,12 +1,13 @@
 """The manager's tools: from a checked message to the season, and back to a reply."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.dialect import ManagerWords
 from agent_league.league.journal import Journal
+from agent_league.league.match_files import MatchFiles
 from agent_league.league.queries import Queries
 from agent_league.league.reports import read_result
 from agent_league.league.roster import Application, Rejected
@@ -14,11 +15,13 @@ from agent_league.league.season import Season
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
-from agent_league.protocol.checks import shown
+from agent_league.protocol.checks import shown, wrong_type
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.v2.registration import PlayerMeta, RegisterRequest
 from agent_league.protocol.version import MINIMUM_VERSION, is_supported, parse_version
 from agent_league.transport.dispatch import OK, Handler, Reply
+
+T = TypeVar("T")
 
 
 class ManagerHandlers:
@@ -36,6 +39,7 @@ class ManagerHandlers:
         journal: Journal,
         start: Callable[[], None],
         registered: Callable[[], None],
+        files: MatchFiles,
     ) -> None:
         self._season = season
         self._words = words
@@ -44,6 +48,7 @@ class ManagerHandlers:
         self._journal = journal
         self._start = start
         self._registered = registered
+        self._files = files
         self._queries = Queries(season)
 
     def table(self) -> dict[str, Handler]:
@@ -55,6 +60,9 @@ class ManagerHandlers:
             "league_query": self.league_query,
             "get_standings": self.get_standings,
             "create_schedule": self.create_schedule,
+            "get_round": self.get_round,
+            "get_match": self.get_match,
+            "get_player": self.get_player,
         }
 
     async def register_player(self, message: v2.LeagueRegisterRequest) -> Reply:
@@ -105,6 +113,21 @@ class ManagerHandlers:
     async def create_schedule(self, params: Mapping[str, Any]) -> Reply:
         return self._queries.schedule()
 
+    async def get_round(self, params: Mapping[str, Any]) -> Reply:
+        return self._queries.round(_given(params, "round_id", int))
+
+    async def get_match(self, params: Mapping[str, Any]) -> Reply:
+        match_id = _given(params, "match_id", str)
+        found = self._queries.match(match_id)
+        result = self._season.results.get(match_id)
+        if result is None:
+            return {**found, "transcript": None, "transcript_note": "what was said is shown once the match is finished"}
+        transcript, note = await self._files.transcript(result, self._season.assigned.get(match_id))
+        return {**found, "transcript": transcript, "transcript_note": note}
+
+    async def get_player(self, params: Mapping[str, Any]) -> Reply:
+        return self._queries.player(_given(params, "player_id", str))
+
     async def _register(self, role: Role, message: RegisterRequest, meta: PlayerMeta) -> Reply:
         sender = Sender.parse(message.sender)
         if sender is None or sender.role is not role:
@@ -141,6 +164,16 @@ class ManagerHandlers:
         self._registered()
         await self._journal.committed()
         return answer
+
+
+def _given(params: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    """An argument of a plain method, or a Refusal."""
+    value = params.get(name)
+    if value is None:
+        raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {name}", missing_fields=[name])
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise wrong_type(name, "an integer" if kind is int else "a string", value)
+    return value
 
 
 def check_version(declared: str | None) -> None:

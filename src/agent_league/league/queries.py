@@ -5,11 +5,13 @@ from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.season import Season
+from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing, Schedule
+from agent_league.protocol.checks import shown
 
 
 class Queries:
-    """The four queries, and the two plain tools beside them."""
+    """The four queries, and the plain tools beside them."""
 
     def __init__(self, season: Season) -> None:
         self._season = season
@@ -37,16 +39,79 @@ class Queries:
 
     def schedule(self) -> dict[str, Any]:
         """The schedule; before the start, what it would be with those who are registered."""
-        season = self._season
-        schedule: Schedule = season.schedule if season.schedule.rounds else season.preview()
+        schedule = self._schedule()
         return {
-            "league_id": season.league_id,
+            "league_id": self._season.league_id,
             "total_rounds": len(schedule.rounds),
             "total_matches": len(schedule.pairings),
             "rounds": [
                 {"round_id": round_.round_id, "matches": [self._pairing(p) for p in round_.pairings]}
                 for round_ in schedule.rounds
             ],
+        }
+
+    def round(self, round_id: int) -> dict[str, Any]:
+        """One round; raises a Refusal where there is none of that number."""
+        rounds = self._schedule().rounds
+        found = next((round_ for round_ in rounds if round_.round_id == round_id), None)
+        if found is None:
+            raise Refusal(
+                ErrorCode.INVALID_MESSAGE_FORMAT,
+                f"no round {shown(round_id)} in this league",
+                field="round_id",
+                expected=f"1 to {len(rounds)}" if rounds else "none before two players are registered",
+                received=shown(round_id),
+            )
+        return {
+            "league_id": self._season.league_id,
+            "round_id": round_id,
+            "status": self.round_status(round_id),
+            "matches": [self._pairing(pairing) for pairing in found.pairings],
+        }
+
+    def round_status(self, round_id: int) -> str:
+        if round_id <= self._season.rounds_completed:
+            return "COMPLETED"
+        return "RUNNING" if round_id == self._season.current_round else "PENDING"
+
+    def match(self, match_id: str) -> dict[str, Any]:
+        """One match without what was said in it; raises a Refusal where there is none of that id."""
+        season = self._season
+        pairing, result = season.pairing(match_id), season.results.get(match_id)
+        names = {player_id: player.display_name for player_id, player in season.roster.players().items()}
+        begun = pairing.round_id <= season.current_round
+        return {
+            "league_id": season.league_id,
+            "match_id": match_id,
+            "round_id": pairing.round_id,
+            "game_type": season.league.game_type,
+            "state": "FINISHED" if result else "RUNNING" if begun else "PENDING",
+            "referee_id": season.assigned.get(match_id),
+            "players": [
+                {"player_id": player_id, "display_name": names.get(player_id, player_id), "role_in_match": role}
+                for role, player_id in (("PLAYER_A", pairing.player_a), ("PLAYER_B", pairing.player_b))
+            ],
+            "result": self._result(result) if result else None,
+        }
+
+    def _result(self, result: MatchResult) -> dict[str, Any]:
+        return {
+            "status": str(result.outcome),
+            "winner_player_id": result.winner,
+            "score": {player_id: self._season.scoring.points(result, player_id) for player_id in result.players},
+            "details": dict(result.details),
+            "terminations": {player_id: str(how) for player_id, how in result.terminations.items()},
+            "tolerated": {player_id: list(noted) for player_id, noted in result.tolerated.items()},
+        }
+
+    def player(self, player_id: str) -> dict[str, Any]:
+        """One player with all its matches; raises a Refusal where nobody has that id."""
+        self._player({"player_id": player_id}, "", "player_id")
+        pairings = (pairing for pairing in self._season.schedule.pairings if player_id in pairing.players)
+        return {
+            "league_id": self._season.league_id,
+            **self.player_stats(player_id),
+            "matches": [{**self._pairing(pairing), "opponent_id": _other(pairing, player_id)} for pairing in pairings],
         }
 
     def next_match(self, player_id: str) -> dict[str, Any]:
@@ -60,8 +125,8 @@ class Queries:
         pairing = next(open_ones, None)
         if pairing is None:
             return {"player_id": player_id, "next_match": None}
-        opponent = next(other for other in pairing.players if other != player_id)
-        return {"player_id": player_id, "next_match": {**self._pairing(pairing), "opponent_id": opponent}}
+        opponent_id = _other(pairing, player_id)
+        return {"player_id": player_id, "next_match": {**self._pairing(pairing), "opponent_id": opponent_id}}
 
     def player_stats(self, player_id: str) -> dict[str, Any]:
         member = self._season.roster.get(player_id)
@@ -73,12 +138,16 @@ class Queries:
             "tolerated": list(self._season.tolerated().get(player_id, ())),
         }
 
-    def _player(self, params: Mapping[str, Any], asker: str) -> str:
+    def _schedule(self) -> Schedule:
+        """The schedule; before the start, that of those who are registered."""
+        return self._season.schedule if self._season.schedule.rounds else self._season.preview()
+
+    def _player(self, params: Mapping[str, Any], asker: str, field: str = "query_params.player_id") -> str:
         player_id = params.get("player_id", asker)
         if not isinstance(player_id, str) or player_id not in self._season.roster.players():
             raise Refusal(
                 ErrorCode.PLAYER_NOT_REGISTERED,
-                "query_params.player_id names no registered player",
+                f"{field} names no registered player",
                 player_id=str(player_id)[:80],
             )
         return player_id
@@ -95,3 +164,7 @@ class Queries:
             "status": str(result.outcome) if result else "PENDING",
             "winner_player_id": result.winner if result else None,
         }
+
+
+def _other(pairing: Pairing, player_id: str) -> str:
+    return pairing.player_b if player_id == pairing.player_a else pairing.player_a

@@ -74,10 +74,5 @@ class Records:
         self._standings.save(rows, self._season.rounds_completed, now)
         rounds = self._queries.schedule()["rounds"] if self._season.schedule.rounds else []
         for round_ in rounds:
-            round_["status"] = self._round_status(round_["round_id"])
+            round_["status"] = self._queries.round_status(round_["round_id"])
         self._rounds.save(rounds, now)
-
-    def _round_status(self, round_id: int) -> str:
-        if round_id <= self._season.rounds_completed:
-            return "COMPLETED"
-        return "RUNNING" if round_id == self._season.current_round else "PENDING"

@@ -21,6 +21,12 @@ class Part(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow")
 
 
+class Exact(Part):
+    """An object that holds what is said of it and nothing else: some of our own answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class Message(Part):
     """A message of `league.v2`: the envelope, to which each type adds its own fields."""
 

@@ -38,6 +38,7 @@ _MANAGER = frozenset({Role.LEAGUE_MANAGER})
 _REFEREE = frozenset({Role.REFEREE})
 _PLAYER = frozenset({Role.PLAYER})
 _BOTH = _REFEREE | _PLAYER
+_ALL = _MANAGER | _BOTH
 
 GENERIC = "generic_response_timeout_sec"
 JOIN = "game_join_ack_timeout_sec"
@@ -66,6 +67,9 @@ _TABLE: Iterable[Method] = (
     Method("league_query", _MANAGER, v2.LeagueQuery, v2.LeagueQueryResponse, GENERIC, Caller.AGENT),
     Method("get_standings", _MANAGER, None, None, GENERIC, Caller.ANYBODY),
     Method("create_schedule", _MANAGER, None, None, GENERIC, Caller.ANYBODY),
+    Method("get_round", _MANAGER, None, None, GENERIC, Caller.ANYBODY),
+    Method("get_match", _MANAGER, None, None, GENERIC, Caller.ANYBODY),
+    Method("get_player", _MANAGER, None, None, GENERIC, Caller.ANYBODY),
     Method("start_match", _REFEREE, v2.StartMatch, None, GENERIC, Caller.MANAGER),
     Method("get_match_state", _REFEREE, None, None, GENERIC, Caller.ANYBODY),
     Method("register_to_league", _REFEREE, None, None, GENERIC, Caller.MANAGER),
@@ -85,6 +89,8 @@ _TABLE: Iterable[Method] = (
     Method("notify_round_completed", _BOTH, v2.RoundCompleted, None, GENERIC, Caller.MANAGER),
     Method("notify_league_completed", _BOTH, v2.LeagueCompleted, None, GENERIC, Caller.MANAGER),
     Method("get_player_state", _PLAYER, None, None, GENERIC, Caller.ANYBODY),
+    Method("get_rules", _ALL, None, None, GENERIC, Caller.ANYBODY),
+    Method("get_protocol", _ALL, None, None, GENERIC, Caller.ANYBODY),
 )
 
 METHODS: Mapping[str, Method] = {method.name: method for method in _TABLE}

@@ -3,17 +3,19 @@
 from typing import Any
 
 from agent_league.protocol import v1, v2
+from agent_league.protocol.envelope import Message
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
 
 def message_schemas() -> dict[str, dict[str, Any]]:
     """Message type of `league.v2` -> its JSON Schema (draft 2020-12)."""
-    return {
-        message_type: _finished(
-            model.model_json_schema(), "https://json-schema.org/draft/2020-12/schema", message_type, PROTOCOL_V2
-        )
-        for message_type, model in sorted(v2.MESSAGES.items())
-    }
+    return {message_type: message_schema(model) for message_type, model in sorted(v2.MESSAGES.items())}
+
+
+def message_schema(model: type[Message]) -> dict[str, Any]:
+    """The JSON Schema of one message of `league.v2`."""
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return _finished(model.model_json_schema(), draft, model.TYPE, PROTOCOL_V2)
 
 
 def message_schemas_v1() -> dict[str, dict[str, Any]]:

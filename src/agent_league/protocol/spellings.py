@@ -23,6 +23,17 @@ from agent_league.protocol.version import PROTOCOL_V1
 ONE_METHOD = "handle_message"
 TOOL_CALL = "tools/call"
 REGISTER_PATH = "/register"
+MCP_REVISION = "2026-07-28"
+"""The one without handshake and sessions."""
+MCP_META: Mapping[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": MCP_REVISION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+MCP_HEADERS: Mapping[str, str] = {
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": MCP_REVISION,
+    "Mcp-Method": TOOL_CALL,
+}
 
 
 class Frame(StrEnum):
@@ -46,6 +57,8 @@ class Style:
     """The style in a few words."""
     path: str | None = None
     """Where it is posted, if not at the agent's own address."""
+    is_mcp: bool = False
+    """Whether it is a request of MCP, for an agent that is nothing but an MCP server."""
 
     def knows(self, method: str) -> bool:
         return method in self.names
@@ -65,7 +78,7 @@ class Style:
             case Frame.MESSAGE:
                 return f"'{ONE_METHOD}'"
             case Frame.ARGUMENTS:
-                return f"'{TOOL_CALL}'"
+                return f"'{TOOL_CALL}' of MCP" if self.is_mcp else f"'{TOOL_CALL}'"
             case Frame.BARE:
                 return f"POST {self.path}" if self.path else "a bare message"
 
@@ -78,10 +91,15 @@ class Style:
             case Frame.MESSAGE:
                 name, params = ONE_METHOD, {"message": message}
             case Frame.ARGUMENTS:
-                name, params = TOOL_CALL, {"name": name, "arguments": message}
+                about = {"_meta": MCP_META} if self.is_mcp else {}
+                name, params = TOOL_CALL, {"name": name, "arguments": message, **about}
             case Frame.PARAMS:
                 pass
         return orjson.dumps({"jsonrpc": "2.0", "method": name, "params": params, "id": request_id})
+
+    def headers(self, method: str) -> Mapping[str, str] | None:
+        """What goes beside the call."""
+        return {**MCP_HEADERS, "Mcp-Name": self.names.get(method, method)} if self.is_mcp else None
 
 
 _TYPES = {name: method.request.TYPE for name, method in METHODS.items() if method.request}
@@ -125,6 +143,7 @@ STYLES: tuple[Style, ...] = (
     Style("handler", Frame.MESSAGE, _OURS, f"one method, `{ONE_METHOD}`, for everything"),
     Style("tool", Frame.ARGUMENTS, _OURS, f"`{TOOL_CALL}` with the method's name"),
     Style("bare", Frame.BARE, _OURS, "the bare message as the body"),
+    Style("mcp", Frame.ARGUMENTS, _OURS, f"real MCP: `{TOOL_CALL}` of {MCP_REVISION} with its headers", is_mcp=True),
     Style(
         "register",
         Frame.BARE,

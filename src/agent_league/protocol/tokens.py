@@ -148,6 +148,16 @@ class Verifier:
         if claims.sub != Role.LEAGUE_MANAGER:
             raise _refused(f"it is for {claims.sub!r}, not for the {Role.LEAGUE_MANAGER}")
 
+    def shown_by(self, token: str, *, agent_id: str) -> str | None:
+        """The sender who may show this agent a token, be its time over or not; None where it is no good at all."""
+        try:
+            claims = self._good.get(token) or self._signed(token)
+        except Refusal:
+            return None
+        if claims.iss != self._league_id or agent_id not in claims.aud:
+            return None
+        return str(Role.LEAGUE_MANAGER) if claims.use == "manager" else f"{Role.REFEREE}:{claims.ref}"
+
     def _claims(self, token: str, use: Use, agent_id: str, now: datetime) -> Claims:
         claims = self._good.get(token) or self._signed(token)
         if claims.use != use:

@@ -18,6 +18,8 @@ from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.methods import Caller, Method
+from agent_league.protocol.resources import resource_uri
+from agent_league.protocol.tokens import known_by_hash
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.calls import Desk
 from agent_league.referee.handlers import RefereeHandlers, check_manager
@@ -28,7 +30,8 @@ from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
 from agent_league.transport.carrier import Carrier
-from agent_league.transport.dispatch import Dispatcher
+from agent_league.transport.changes import Changes
+from agent_league.transport.dispatch import Dispatcher, Handler
 from agent_league.transport.hosts import endpoint_problem, place_of
 from agent_league.transport.manners import Manners
 from agent_league.transport.outbox import Outboxes
@@ -81,6 +84,7 @@ class Referee:
         remark: Remark | None = None,
         *,
         rng: Random | None = None,
+        tools: Mapping[str, Handler] | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
@@ -124,7 +128,9 @@ class Referee:
         self._group: asyncio.TaskGroup | None = None
         self._done = asyncio.Event()
         handlers = RefereeHandlers(self._matches, self._running, self._begin, self._announced, self._league_completed)
-        self.dispatcher = Dispatcher(self, handlers.table(), self._clock, self.log, strict=strict)
+        self.changes = Changes()
+        table = {**handlers.table(), **(tools or {})}
+        self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict)
 
     @property
     def agent_id(self) -> str:
@@ -144,6 +150,22 @@ class Referee:
         if envelope:
             self._session.check_league(envelope.league_id)
         return None
+
+    def caller(self, bearer: str | None) -> str | None:
+        return self._session.caller(bearer) or self._player_of(bearer)
+
+    def audience(self, bearer: str | None) -> frozenset[Caller] | None:
+        known = self._session.audience(bearer)
+        return known | {Caller.MATCH_PLAYER} if known and self._player_of(bearer) else known
+
+    def _player_of(self, bearer: str | None) -> str | None:
+        """The player of one of our matches whose own token it is."""
+        if bearer is None:
+            return None
+        orders = (play.order for play in self._matches.values())
+        players = (player for order in orders for player in (order.player_A, order.player_B))
+        found = next((player for player in players if known_by_hash(bearer, player.token_sha256)), None)
+        return f"{Role.PLAYER}:{found.player_id}" if found else None
 
     def health(self) -> dict[str, Any]:
         return {
@@ -287,6 +309,7 @@ class Referee:
         counts: bool | None = None
         try:
             verdict = await self._judged(play)
+            self.changes.tell(resource_uri("matches", match_id))
             if is_kept:
                 self._write(lambda: files.propose(match_id, play.record(), self.agent_id))
             self.log.info(

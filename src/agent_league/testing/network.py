@@ -6,7 +6,7 @@ answers; what travels belongs to nobody and arrives, or not, whoever has died me
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import Context
 from dataclasses import dataclass, field
 from random import Random
@@ -242,7 +242,14 @@ class LifeLine:
         self._network = network
         self._life = life
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
         return await self._network.carry(self._life, endpoint, frame, limit, bearer)
 
     async def close(self) -> None:

@@ -1,6 +1,6 @@
 """The seam of carriers: one frame there, one back."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from agent_league.errors import PeerTimeout, PeerUnreachable
@@ -14,8 +14,18 @@ Answer = Callable[[bytes, str | None], Awaitable[bytes | None]]
 class Carrier(Protocol):
     """Carries a frame to an endpoint and brings the answer back; reads neither."""
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
-        """HTTP status and body of the answer; raises PeerTimeout or PeerUnreachable."""
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
+        """HTTP status and body of the answer; raises PeerTimeout or PeerUnreachable.
+
+        `headers` go beside the frame, where the carrier has such a place.
+        """
         ...
 
     async def close(self) -> None: ...

@@ -20,8 +20,9 @@ from agent_league.protocol.methods import METHODS, Caller, Method
 from agent_league.protocol.spellings import REGISTER_PATH
 from agent_league.protocol.v2.errors import write_league_error
 from agent_league.protocol.v2.registration import RegisterRequest
+from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.transport import jsonrpc
-from agent_league.transport.reception import ACKNOWLEDGED, Asked, Reception, mended
+from agent_league.transport.reception import ACKNOWLEDGED, Asked, Reception, applicant, mended
 
 Reply = Message | Mapping[str, Any]
 Handler = Callable[[Any], Awaitable[Reply]]
@@ -33,6 +34,15 @@ Unregistered = Callable[[str, str], None]
 """Told whose registration could not be read, and why."""
 
 OK: Mapping[str, Any] = {"status": "ok"}
+SOMEBODY: Mapping[Caller, str] = {
+    Caller.ADMIN: "league_manager",
+    Caller.MANAGER: "league_manager",
+    Caller.AGENT: "player:anonymous",
+    Caller.MATCH_PLAYER: "player:anonymous",
+    Caller.REFEREE: "referee:anonymous",
+    Caller.MATCH_REFEREE: "referee:anonymous",
+}
+"""How a caller signs who doesn't say who it is."""
 
 
 class Host(Protocol):
@@ -52,6 +62,10 @@ class Host(Protocol):
 
         Who it really is, where that is known better than by its own word.
         """
+        ...
+
+    def caller(self, bearer: str | None) -> str | None:
+        """The sender to whom a token belongs, where that can be told."""
         ...
 
 
@@ -78,6 +92,7 @@ class Dispatcher:
         self._clock = clock
         self._log = log
         self._error_numbers = itertools.count(1)
+        self._call_numbers = itertools.count(1)
 
     @property
     def methods(self) -> list[str]:
@@ -99,6 +114,39 @@ class Dispatcher:
         except FrameError as error:
             answers = jsonrpc.error_frame(error, None)
         return None if answers is None else self._encode(answers)
+
+    async def call(self, name: str, arguments: Mapping[str, Any], bearer: str | None = None) -> Any:
+        """The answer to a call by name alone, whose message needs no envelope; raises FrameError.
+
+        A token counts alike among the arguments and beside them.
+        """
+        given = arguments.get("auth_token")
+        bearer = bearer or (given if isinstance(given, str) else None)
+        params = self._enveloped(METHODS.get(name), arguments, bearer)
+        asked = self._reception.read({"jsonrpc": "2.0", "id": 0, "method": name, "params": params})
+        return asked.worded(await self._call(asked, bearer))
+
+    def _enveloped(self, method: Method | None, message: Mapping[str, Any], bearer: str | None) -> dict[str, Any]:
+        """The message with what it lacks of an envelope of ours."""
+        if method is None or message.get("protocol") not in (None, PROTOCOL_V2):
+            return {**message}
+        envelope: dict[str, Any] = {"sender": self._sender_of(method, message, bearer)}
+        if method.request:
+            envelope["protocol"] = PROTOCOL_V2
+            envelope["message_type"] = method.request.TYPE
+            envelope["timestamp"] = format_utc(self._clock.now())
+            envelope["conversation_id"] = f"conv-mcp-{next(self._call_numbers):03}"
+            envelope["auth_token"] = bearer
+        missing = {name: value for name, value in envelope.items() if value and message.get(name) is None}
+        return {**message, **missing}
+
+    def _sender_of(self, method: Method, message: Mapping[str, Any], bearer: str | None) -> str | None:
+        """Who calls: whom the token belongs to, else somebody of the kind that may, whose token is asked for then."""
+        if method.caller is Caller.APPLICANT and method.request:
+            return applicant(method.request, message)
+        token = message.get("auth_token") or bearer
+        known = self._host.caller(token) if isinstance(token, str) else None
+        return known or SOMEBODY.get(method.caller)
 
     def turn_away(self, body: bytes, refusal: Refusal) -> bytes | None:
         """Answers every request of a frame with one refusal and does nothing of what they ask for."""

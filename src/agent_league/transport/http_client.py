@@ -27,10 +27,17 @@ class HttpCarrier:
         self._answered: dict[str, float] = {}
         """When an endpoint last answered: for a while after that, a connection to it is kept."""
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
         try:
             async with asyncio.timeout(limit):
-                answer = await self._deliver(endpoint, frame, HEADERS if bearer is None else _with(bearer))
+                answer = await self._deliver(endpoint, frame, _with(bearer, headers) if bearer or headers else HEADERS)
         except TimeoutError:
             raise no_answer(endpoint, limit) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -73,5 +80,5 @@ class HttpCarrier:
             return response.status, bytes(body)
 
 
-def _with(bearer: str) -> Mapping[str, str]:
-    return {**HEADERS, "Authorization": f"Bearer {bearer}"}
+def _with(bearer: str | None, headers: Mapping[str, str] | None) -> Mapping[str, str]:
+    return {**HEADERS, **(headers or {}), **({"Authorization": f"Bearer {bearer}"} if bearer else {})}

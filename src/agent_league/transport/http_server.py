@@ -1,4 +1,4 @@
-"""The HTTP server of one agent: `POST /mcp` as a plain ASGI endpoint, `GET /health`, on uvicorn.
+"""The HTTP server of one agent, on uvicorn: bare calls and MCP at `/mcp`, on a plain ASGI endpoint; `GET /health`.
 
 Whom it lets in is the guard's business, how much a connection may cost that of `http_connections`. Several can live in
 one process and one event loop, each on its own port.
@@ -25,6 +25,7 @@ from agent_league.transport.carrier import MAX_BODY, Answer
 from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Limits, Visitor
 from agent_league.transport.http_guard import Fields, Guard, TurnedAway
 from agent_league.transport.jsonrpc import count_requests
+from agent_league.transport.mcp.door import HEADERS, Door, is_mcp
 from agent_league.transport.rate_limit import RateLimit
 
 JSON_TYPE = (b"content-type", b"application/json")
@@ -41,15 +42,23 @@ class BodyTooLarge(Exception):
         self.more = more
 
 
-class McpEndpoint:
-    """`/mcp`: a frame in, a frame out."""
+class Endpoint:
+    """A frame in, a frame out; what is MCP goes through the door instead, where there is one."""
 
-    def __init__(self, answer: Answer, guard: Guard, rate_limit: RateLimit | None) -> None:
+    def __init__(self, answer: Answer, guard: Guard, rate_limit: RateLimit | None, door: Door | None = None) -> None:
         self._answer = answer
         self._guard = guard
         self._rate_limit = rate_limit
+        self._door = door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, fields: Fields) -> None:
+        door, limit = self._door, self._rate_limit
+        if door and not HEADERS.isdisjoint(fields):
+            self._guard.admit_post(scope, fields)
+            if limit and (refusal := limit.refusal(_address(scope), 1)):
+                raise TurnedAway(429, refusal.message)
+            await door.pass_unread(scope, receive, send)
+            return
         if scope["method"] != "POST":
             await _reply(send, 405, b"use POST with a JSON-RPC 2.0 body", TEXT_TYPE, (b"allow", b"POST"))
             return
@@ -61,48 +70,57 @@ class McpEndpoint:
             return
         if body is None:
             return
-        limit = self._rate_limit
         if limit and (refusal := limit.refusal(_address(scope), count_requests(body))):
             answer = limit.turn_away(body, refusal)
+        elif door and is_mcp(body):
+            await door.pass_read(body, scope, receive, send)
+            return
         else:
-            answer = await self._answer(body, _bearer(fields))
+            answer = await self._answer(body, bearer_of(fields))
         if answer is None:
             await _reply(send, 202, b"")
         else:
             await _reply(send, 200, answer, JSON_TYPE)
 
 
-def make_app(
-    answer: Answer,
-    health: Callable[[], Mapping[str, Any]],
-    guard: Guard | None = None,
-    rate_limit: RateLimit | None = None,
-    other_paths: Mapping[str, Answer] | None = None,
-) -> ASGIApp:
-    """The routes of an agent: `/mcp` straight to its endpoint, everything else through Starlette.
+class AgentApp:
+    """The routes of an agent: `/mcp` straight to its endpoint, everything else through Starlette."""
 
-    Without a guard of its own it is called by its address alone. `other_paths` have answers of their own.
-    """
-    guard = guard or Guard()
+    def __init__(
+        self,
+        answer: Answer,
+        health: Callable[[], Mapping[str, Any]],
+        guard: Guard | None = None,
+        rate_limit: RateLimit | None = None,
+        other_paths: Mapping[str, Answer] | None = None,
+        door: Door | None = None,
+    ) -> None:
+        """Without a guard of its own it is called by its address alone. `other_paths` have answers of their own."""
+        self._guard = guard or Guard()
+        self._door = door
 
-    async def show_health(_: Request) -> Response:
-        return Response(orjson.dumps(health()), media_type="application/json")
+        async def show_health(_: Request) -> Response:
+            return Response(orjson.dumps(health()), media_type="application/json")
 
-    answers = {"/mcp": answer, **(other_paths or {})}
-    endpoints = {path: McpEndpoint(answer, guard, rate_limit) for path, answer in answers.items()}
-    pages = Starlette(routes=[Route("/health", show_health)])
+        others = (other_paths or {}).items()
+        self._endpoints = {path: Endpoint(answer, self._guard, rate_limit) for path, answer in others}
+        self._endpoints["/mcp"] = Endpoint(answer, self._guard, rate_limit, door)
+        self._pages = Starlette(routes=[Route("/health", show_health)])
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            fields = guard.admit(scope)
-            if endpoint := endpoints.get(scope["path"]):
+            fields = self._guard.admit(scope)
+            if endpoint := self._endpoints.get(scope["path"]):
                 await endpoint(scope, receive, send, fields)
             else:
-                await pages(scope, receive, send)
+                await self._pages(scope, receive, send)
         except TurnedAway as error:
             await _reply(send, error.status, error.sentence.encode(), TEXT_TYPE)
 
-    return app
+    async def close(self) -> None:
+        """Ends the streams that would never end by themselves."""
+        if self._door:
+            await self._door.close()
 
 
 class HttpServer:
@@ -113,6 +131,7 @@ class HttpServer:
     ) -> None:
         self.socket = bind(host, port, wanted_by, hint)
         self.port: int = self.socket.getsockname()[1]
+        self._app = app
         config = uvicorn.Config(
             app,
             http=Visitor,
@@ -138,6 +157,8 @@ class HttpServer:
 
     async def stop(self) -> None:
         self._crowd.stop()
+        if isinstance(self._app, AgentApp):
+            await self._app.close()
         if self._server.started:
             await self._server.shutdown(sockets=[self.socket])
         self.socket.close()
@@ -166,7 +187,7 @@ def bind(host: str, port: int, wanted_by: str, hint: str = "") -> socket.socket:
     return bound
 
 
-def _bearer(fields: Fields) -> str | None:
+def bearer_of(fields: Fields) -> str | None:
     """The token of an `Authorization: Bearer` header."""
     value = fields.get(b"authorization")
     if value is None or value[:7].lower() != b"bearer ":

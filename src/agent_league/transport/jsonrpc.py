@@ -1,5 +1,6 @@
 """JSON-RPC 2.0 frames: reading and writing them, batches and notifications included."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,9 @@ MAX_BATCH = 100
 MAX_BATCH_ANSWER = 4 * MAX_BODY
 """Bytes of answers after which the rest of a batch is turned away: small questions may have large answers."""
 SHOWN_LENGTH = 200
+EVENT_STREAM = (b"event:", b"data:", b"id:", b"retry:", b":")
+"""How a stream of server-sent events may begin, and JSON can't."""
+BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 """How much of a peer's own words goes into ours."""
 RequestId = int | str | None
 
@@ -113,9 +117,18 @@ def parse_reply(status: int, body: bytes) -> Any:
     if _is_empty(status, body):
         return None
     try:
-        return read_json(body)
+        return read_json(_last_event(body) if body.startswith(EVENT_STREAM) else body)
     except ValueError:
         raise BadAnswer(f"HTTP {status} and no JSON", body[:SHOWN_LENGTH].decode(errors="replace")) from None
+
+
+def _last_event(stream: bytes) -> bytes:
+    """What the last event of a stream says: an MCP server may answer so, and tell of its progress before."""
+    for event in reversed(BLANK_LINE.split(stream)):
+        data = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
+        if any(data):
+            return b"\n".join(data)
+    return b""
 
 
 def _is_empty(status: int, body: bytes) -> bool:

@@ -234,7 +234,7 @@ class Manners:
     async def _exchange(self, endpoint: str, style: Style, call: Call, limit: float, bearer: str | None) -> _Reply:
         frame = style.request(call.method, call.message, next(self._numbers))
         address = endpoint if style.path is None else urlunsplit((*urlsplit(endpoint)[:2], style.path, "", ""))
-        status, body = await self._carrier.exchange(address, frame, limit, bearer)
+        status, body = await self._carrier.exchange(address, frame, limit, bearer, style.headers(call.method))
         return _Reply(status, parse_reply(status, body))
 
 

@@ -1,6 +1,7 @@
 """The memory carrier: agents in one process, no sockets. The same league, referee and player code runs on it."""
 
 import asyncio
+from collections.abc import Mapping
 
 from agent_league.transport.carrier import Answer, no_answer, no_connection
 
@@ -17,7 +18,14 @@ class MemoryNetwork:
     def detach(self, endpoint: str) -> None:
         self._agents.pop(endpoint, None)
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
         answer = self._agents.get(endpoint)
         if answer is None:
             raise no_connection(endpoint, "nobody is there")

@@ -54,10 +54,13 @@ class Asked:
     fault: Refusal | None = None
     """Why that can't be understood."""
 
+    def worded(self, reply: Any) -> Any:
+        """The reply in the words of the request's protocol."""
+        return reply if self.original is None else translation.reply_to_v1(reply, self.original)
+
     def answer(self, reply: Any) -> Any:
         """The reply in the shape of the request; a TypeError where it can't be written as JSON."""
-        if self.original is not None:
-            reply = translation.reply_to_v1(reply, self.original)
+        reply = self.worded(reply)
         if self.frame is Frame.BARE:
             return reply
         if self.frame is Frame.ARGUMENTS:
@@ -171,18 +174,27 @@ def mended(kind: type[Message], params: Mapping[str, Any], how: How, now: str) -
     missing = [name for name in FILLED_AT_REGISTRATION if tidy.get(name) is None]
     if not missing and not noted:
         return params, how
-    role = Role.PLAYER if "player_meta" in kind.model_fields else Role.REFEREE
-    meta = tidy.get(f"{role}_meta")
-    name = meta.get("display_name") if isinstance(meta, dict) else None
     whole = {
         "protocol": PROTOCOL_V2,
         "message_type": kind.TYPE,
-        "sender": f"{role}:{name or 'applicant'}",
+        "sender": applicant(kind, tidy),
         "timestamp": now,
-        "conversation_id": f"conv-{role}-registration",
+        "conversation_id": f"conv-{_role_of(kind)}-registration",
     }
     noted += [f"no '{name}'" for name in missing]
     return {**tidy, **{name: whole[name] for name in missing}}, replace(how, noted=(*how.noted, *noted))
+
+
+def applicant(kind: type[Message], params: Mapping[str, Any]) -> str:
+    """How somebody who registers signs, by the name it wants to be shown with."""
+    role = _role_of(kind)
+    meta = params.get(f"{role}_meta")
+    name = meta.get("display_name") if isinstance(meta, dict) else None
+    return f"{role}:{name or 'applicant'}"
+
+
+def _role_of(kind: type[Message]) -> Role:
+    return Role.PLAYER if "player_meta" in kind.model_fields else Role.REFEREE
 
 
 def _is_bare(frame: Mapping[str, Any]) -> bool:

@@ -14,12 +14,13 @@ from typing import Any, NoReturn, Protocol
 
 from agent_league.clock import Clock, format_utc, parse_utc
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, OtherAnswer, Refusal
-from agent_league.log import JsonLogger
+from agent_league.log import JsonLogger, redacted
 from agent_league.model.agents import Role
 from agent_league.model.names import is_safe_name
 from agent_league.protocol import v2
 from agent_league.protocol.checks import shown
 from agent_league.protocol.envelope import Message
+from agent_league.protocol.methods import Caller
 from agent_league.protocol.spellings import tidied
 from agent_league.protocol.tokens import Expired, Verifier, known_by_hash
 from agent_league.protocol.v1.translation import registration_to_v1
@@ -176,7 +177,7 @@ class Session:
                     continue
                 if isinstance(error, OtherAnswer):
                     raise LeagueFailed(
-                        f"{self._manager} answered the registration with {str(error.answer)[:200]!r}"
+                        f"{self._manager} answered the registration with {str(redacted(error.answer))[:200]!r}"
                     ) from None
                 if error.is_final:
                     raise LeagueFailed(f"{self._manager} refuses the registration: {error.message}") from error
@@ -248,6 +249,23 @@ class Session:
                     given, match_id=match_id, referee_id=referee_id, player_id=self.agent_id, now=now
                 )
             )
+
+    def caller(self, bearer: str | None) -> str | None:
+        """The sender to whom the manager's signature gives a token; nobody is asked for it."""
+        if bearer is None or self._verifier is None:
+            return None
+        return self._verifier.shown_by(bearer, agent_id=self.agent_id)
+
+    def audience(self, bearer: str | None) -> frozenset[Caller] | None:
+        """As whom a token's bearer may call; None where it came without one, or where nothing can be verified."""
+        if bearer is None or self._verifier is None:
+            return None
+        caller = self.caller(bearer)
+        if caller == Role.LEAGUE_MANAGER:
+            return frozenset({Caller.ANYBODY, Caller.MANAGER})
+        if caller or any(known_by_hash(bearer, token_hash) for token_hash in set(self._referees.values())):
+            return frozenset({Caller.ANYBODY, Caller.MATCH_REFEREE})
+        return frozenset({Caller.ANYBODY})
 
     def vouch(self, token_hashes: Mapping[str, str | None]) -> None:
         """The manager says by which token of its own the referee of each match is known, where it is."""
@@ -360,17 +378,23 @@ class Session:
             raise LeagueFailed(f"{self._manager} rejected the registration: {str(why)[:500]}")
         agent_id = answer.get(f"{self._applicant.role}_id")
         if status != "ACCEPTED" or not isinstance(agent_id, str):
-            raise LeagueFailed(f"{self._manager} answered the registration with {str(answer)[:200]!r}")
+            raise LeagueFailed(f"{self._manager} answered the registration with {str(redacted(answer))[:200]!r}")
         if not is_safe_name(agent_id):
             raise LeagueFailed(f"{self._manager} gave the id {agent_id[:80]!r}, which can't name a file")
         self.agent_id = agent_id
-        self.token = _text(answer.get("auth_token"))
+        self._take_token(answer.get("auth_token"))
         self.league_id = _text(answer.get("league_id"))
         self._trust(answer.get("public_key"))
         self._set_clock(_text(answer.get("timestamp")))
         self._save()
         self.registered.set()
         self._log.info("registered", agent_id=agent_id, league_id=self.league_id)
+
+    def _take_token(self, token: Any) -> None:
+        """Ours from now on; another manager's may have a form of which nobody could tell that it is one."""
+        self.token = _text(token)
+        if self.token:
+            self._log.conceal(self.token)
 
     def _trust(self, public_key: Any) -> None:
         """From here on only this key's signatures count; a manager without one can't be told from others."""
@@ -397,7 +421,7 @@ class Session:
         agent_id, key = _text(saved.get("agent_id")), _text(saved.get("application_key"))
         if agent_id and is_safe_name(agent_id):
             self.agent_id = agent_id
-            self.token = _text(saved.get("auth_token"))
+            self._take_token(saved.get("auth_token"))
             self.league_id = _text(saved.get("league_id"))
             with suppress(LeagueFailed):  # somebody has edited the file: the manager will tell the key again
                 self._trust(saved.get("public_key"))

@@ -4,4 +4,26 @@ from agent_league.games.even_odd.rules import EvenOddRules
 from agent_league.games.even_odd.wire import EvenOddWire
 from agent_league.games.registry import Game
 
-EVEN_ODD = Game("even_odd", EvenOddRules(), EvenOddWire(), parameters={"min_number": 1, "max_number": 10})
+HOW_TO_PLAY = """\
+Both players name a parity, even or odd; a number is drawn, and whoever named its parity wins.
+
+The referee asks both at the same time (CHOOSE_PARITY_CALL), and each answers with one word, \
+exactly "even" or "odd" in small letters; neither sees the other's choice before both are in. Then the referee draws \
+one whole number from min_number to max_number. Whoever named the number's parity wins; if both were right or both \
+were wrong, nobody wins. One number decides the match.
+
+The draw is uniform and fixed before anybody is asked: the referee commits to its seed with the invitation and shows \
+the seed at the end, so that everybody can check it. Nothing that a player does changes the number, so an opponent's \
+habits are of no use. Where the range holds as many even as odd numbers, as 1 to 10 does, no strategy does better \
+than chance: choose either and answer in time. Another word, other letters or blanks are illegal (E004), and who \
+gives no legal answer within the attempts loses technically.
+"""
+
+EVEN_ODD = Game(
+    "even_odd",
+    EvenOddRules(),
+    EvenOddWire(),
+    parameters={"min_number": 1, "max_number": 10},
+    title="Even/Odd",
+    how_to_play=HOW_TO_PLAY,
+)

@@ -6,6 +6,7 @@ left out, never guessed: no tokens, no points beyond wins, no game type in a res
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from agent_league.clock import parse_utc
@@ -129,8 +130,9 @@ def _asked(message: Mapping[str, Any]) -> Asking:
     state = read_fields(v1.PlayRequest, message).game_state
     special = state.game_specific_state
     game_type = special.game_type or "even_odd"
+    own = {"game_type": game_type, **_deadline(message["timestamp"], state.timeout_seconds)}
     if special.valid_options is None:
-        return v2.ChooseParityCall, {"game_type": game_type}
+        return v2.ChooseParityCall, own
     request = {
         "move_type": game_type,
         "valid_options": special.valid_options,
@@ -138,7 +140,18 @@ def _asked(message: Mapping[str, Any]) -> Asking:
         "step": state.turn_number - 1,
         "your_role": SEATS[special.your_role or "challenger"],
     }
-    return v2.GameMoveCall, {"game_type": game_type, "move_request": request}
+    return v2.GameMoveCall, {**own, "move_request": request}
+
+
+def _deadline(timestamp: str, seconds: float | None) -> Fields:
+    """What v1 says as a limit; one that no clock can show says nothing."""
+    sent = parse_utc(timestamp)
+    if sent is None or seconds is None or not seconds > 0:
+        return {}
+    try:
+        return {"deadline": format_millis(sent + timedelta(seconds=seconds))}
+    except OverflowError:
+        return {}
 
 
 def _told_result(message: Mapping[str, Any]) -> Asking:

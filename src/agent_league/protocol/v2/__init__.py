@@ -13,6 +13,7 @@ from agent_league.protocol.v2.game import (
     GameMoveCall,
     GameMoveResponse,
     GameOver,
+    MoveUsage,
 )
 from agent_league.protocol.v2.queries import LeagueQuery, LeagueQueryResponse
 from agent_league.protocol.v2.registration import (
@@ -71,6 +72,7 @@ __all__ = [
     "LeagueRegisterResponse",
     "LeagueStandingsUpdate",
     "MatchResultReport",
+    "MoveUsage",
     "RefereeRegisterRequest",
     "RefereeRegisterResponse",
     "RoundAnnouncement",

@@ -1,13 +1,16 @@
 """One match: invitation, questions and answers, and its end."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, WithJsonSchema
 
 from agent_league.errors import ErrorCode
 from agent_league.protocol.envelope import Message, Part
 
 Parity = Literal["even", "odd"]
 RoleInMatch = Literal["PLAYER_A", "PLAYER_B"]
+Count = Annotated[int, Field(ge=0, le=2**53)]
 
 
 class GameInvitation(Message):
@@ -60,6 +63,24 @@ class ChooseParityCall(Message):
     deadline: str | None = None
 
 
+class MoveUsage(Part):
+    """What a move has cost its player: for the record, and for nothing else."""
+
+    model: Annotated[str, Field(max_length=200)]
+    input_tokens: Count
+    output_tokens: Count
+    cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+    """Null where nobody knows the price."""
+    latency_ms: Count
+    attempts: Count
+    fallback: Annotated[str, Field(max_length=200)] | None
+    """Why the move is not the model's own; null where it is."""
+
+
+SaidUsage = Annotated[Any, WithJsonSchema(MoveUsage.model_json_schema())]
+"""A MoveUsage when we write it; what others say there may be anything, and costs them nothing."""
+
+
 class ChooseParityResponse(Message):
     """Even/Odd: the choice, exactly `even` or `odd`."""
 
@@ -69,6 +90,7 @@ class ChooseParityResponse(Message):
     match_id: str | None = None
     player_id: str | None = None
     parity_choice: Parity
+    usage: SaidUsage = None
 
 
 class MoveRequest(Part):
@@ -103,6 +125,7 @@ class GameMoveResponse(Message):
     match_id: str | None = None
     player_id: str | None = None
     move_data: Any
+    usage: SaidUsage = None
 
 
 class GameResult(Part):

@@ -1,0 +1,125 @@
+"""The rulebook: what every agent can tell of the games and of the protocol, whoever asks.
+
+It stands here because the league and the players know no game.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from agent_league.config import ConfigLoader, GamesRegistry
+from agent_league.errors import ConfigError, ErrorCode, Refusal
+from agent_league.games.registry import Game, game_types, load_game
+from agent_league.league.app import ManagerSettings
+from agent_league.players.app import PlayerSettings
+from agent_league.protocol.checks import shown, wrong_type
+from agent_league.protocol.methods import METHODS, Method
+from agent_league.protocol.schemas import message_schemas
+from agent_league.protocol.v2 import MESSAGES
+from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION, PROTOCOL_V2
+from agent_league.referee.app import RefereeSettings
+from agent_league.transport.dispatch import Handler, Reply
+
+WITHOUT_WORDS = (
+    "This game brings no description of its own. Each question says what the seat may see and which moves are legal"
+    " (`move_request.context` and `move_request.valid_options`): answer with exactly one of those."
+)
+
+
+class Rulebook:
+    """Answers `get_rules` and `get_protocol` for one agent."""
+
+    def __init__(self, settings: ManagerSettings | RefereeSettings | PlayerSettings) -> None:
+        self._settings = settings
+
+    def table(self) -> dict[str, Handler]:
+        return {"get_rules": self.get_rules, "get_protocol": self.get_protocol}
+
+    async def get_rules(self, params: Mapping[str, Any]) -> Reply:
+        game_type = params.get("game_type")
+        if game_type is None:
+            game_type = self._own_game
+        if not isinstance(game_type, str):
+            raise wrong_type("game_type", "a string", game_type)
+        return await asyncio.to_thread(self._rules, game_type)
+
+    async def get_protocol(self, params: Mapping[str, Any]) -> Reply:
+        wanted, all_of_them = params.get("message_type"), params.get("schemas")
+        if not isinstance(all_of_them, bool | None):
+            raise wrong_type("schemas", "true or false", all_of_them)
+        if wanted is not None and wanted not in MESSAGES:
+            raise _unknown("message_type", list(MESSAGES), wanted)
+        names = MESSAGES if all_of_them else [wanted] if wanted else ()
+        schemas = await asyncio.to_thread(_schemas) if names else {}
+        return {
+            "protocol": PROTOCOL_V2,
+            "version": CURRENT_VERSION,
+            "minimum_version": MINIMUM_VERSION,
+            "methods": [_told(method) for method in METHODS.values()],
+            "message_types": sorted(MESSAGES),
+            "schemas": {name: schemas[name] for name in sorted(names)},
+        }
+
+    @property
+    def _own_game(self) -> str:
+        if isinstance(self._settings, ManagerSettings):
+            return self._settings.league.game_type
+        return self._settings.game_types[0] if self._settings.game_types else "even_odd"
+
+    def _rules(self, game_type: str) -> dict[str, Any]:
+        if game_type not in game_types():
+            raise _unknown("game_type", list(game_types()), game_type)
+        try:
+            game = load_game(game_type).with_parameters(self._games().parameters(game_type))
+        except ConfigError as error:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the rules can't be read here: {error}") from None
+        return _rules_of(game)
+
+    def _games(self) -> GamesRegistry:
+        """The parameters of games, from this agent's own SHARED folder."""
+        if isinstance(self._settings, RefereeSettings):
+            return self._settings.games
+        try:
+            return ConfigLoader(self._settings.home).load_games_registry()
+        except ConfigError:
+            return GamesRegistry(games=())
+
+
+def _rules_of(game: Game) -> dict[str, Any]:
+    wire = game.wire
+    return {
+        "game_type": game.game_type,
+        "title": game.title or game.game_type,
+        "how_to_play": game.how_to_play or WITHOUT_WORDS,
+        "parameters": dict(game.parameters),
+        "method": wire.method,
+        "question": wire.call.TYPE,
+        "answer": wire.answer.TYPE,
+        "illegal_move": wire.illegal.value,
+    }
+
+
+def _told(method: Method) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "served_by": sorted(method.served_by),
+        "request": method.request.TYPE if method.request else None,
+        "reply": method.reply.TYPE if method.reply else None,
+        "caller": str(method.caller),
+    }
+
+
+@cache
+def _schemas() -> dict[str, dict[str, Any]]:
+    return message_schemas()
+
+
+def _unknown(field: str, known: list[str], value: Any) -> Refusal:
+    return Refusal(
+        ErrorCode.INVALID_MESSAGE_FORMAT,
+        f"'{field}' must be one of those that are known here",
+        field=field,
+        expected=sorted(known),
+        received=shown(value),
+    )

@@ -1,0 +1,153 @@
+"""The methods of the table as tools: title, description and exact schemas of what goes in and comes out.
+
+Made when somebody asks for them; an agent that is never asked never pays for it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from agent_league.protocol.checks import REQUIRED
+from agent_league.protocol.envelope import Exact, Message, Part
+from agent_league.protocol.methods import Method
+from agent_league.protocol.schemas import message_schema
+from agent_league.protocol.tool_words import (
+    FIELDS,
+    FILLED,
+    MEANINGS,
+    MESSAGE_ERRORS,
+    SENDERS,
+    TAKEN_FROM,
+    TOKEN_ERRORS,
+    WITHOUT_TOKEN,
+    WORDS,
+)
+from agent_league.protocol.v2 import league_state, match_state, player_state, rulebook
+
+_STEP = (match_state.StepQuestion, match_state.StepAnswer)
+PLAIN: Mapping[str, tuple[type[Part], type[Part]]] = {
+    "get_standings": (league_state.Nothing, league_state.StandingsAnswer),
+    "create_schedule": (league_state.Nothing, league_state.ScheduleAnswer),
+    "get_round": (league_state.RoundQuestion, league_state.RoundAnswer),
+    "get_match": (league_state.MatchQuestion, league_state.MatchAnswer),
+    "get_player": (league_state.PlayerQuestion, league_state.PlayerAnswer),
+    "get_match_state": (match_state.MatchStateQuestion, match_state.MatchStateAnswer),
+    "register_to_league": _STEP,
+    "collect_choices": _STEP,
+    "draw_number": _STEP,
+    "finalize_match": _STEP,
+    "get_player_state": (player_state.OwnStateQuestion, player_state.PlayerStateAnswer),
+    "get_rules": (rulebook.RulesQuestion, rulebook.RulesAnswer),
+    "get_protocol": (rulebook.ProtocolQuestion, rulebook.ProtocolAnswer),
+}
+"""What methods without a message take and answer."""
+REPLIES: Mapping[str, type[Message]] = {"league_query": league_state.LeagueQueryAnswer}
+"""Replies that are known better than their message says."""
+Schema = dict[str, Any]
+LEAGUE_ERROR: Schema = {
+    "type": "object",
+    "description": "A refusal: nothing was done.",
+    "properties": {
+        "message_type": {"const": "LEAGUE_ERROR"},
+        **{name: {"type": "string", "description": FIELDS[name]} for name in ("error_code", "error_name", "message")},
+        "context": {"type": "object", "description": "Which field it is about, what was expected and what came."},
+        "retryable": {"type": "boolean", "description": FIELDS["retryable"]},
+    },
+    "required": ["message_type", "error_code", "error_name", "message", "context", "retryable"],
+}
+
+
+class Status(Exact):
+    """The plain acknowledgement."""
+
+    status: Literal["ok"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolForm:
+    """A method as a tool."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: Schema
+    output_schema: Schema
+    reads_only: bool
+    idempotent: bool
+
+
+@cache
+def tool_form(method: Method) -> ToolForm:
+    """The tool of a method."""
+    words = WORDS[method.name]
+    return ToolForm(
+        name=method.name,
+        title=words.title,
+        description=_description(method),
+        input_schema=_input(method),
+        output_schema=_output(method),
+        reads_only=words.reads_only,
+        idempotent=words.idempotent,
+    )
+
+
+def _description(method: Method) -> str:
+    words = WORDS[method.name]
+    codes = dict.fromkeys(
+        (
+            *words.errors,
+            *(MESSAGE_ERRORS if method.request else ()),
+            *(() if method.caller in WITHOUT_TOKEN else TOKEN_ERRORS),
+        )
+    )
+    sentences = [words.says, f"Who may call it: {method.caller}."]
+    if codes:
+        meanings = "; ".join(f"{code.value} {MEANINGS[code]}" for code in codes)
+        sentences.append(f"Errors (LEAGUE_ERROR, `error_code`): {meanings}.")
+    return " ".join(sentences)
+
+
+def _input(method: Method) -> Schema:
+    if method.request is None:
+        question, _ = PLAIN[method.name]
+        return _described(question.model_json_schema())
+    schema = _described(message_schema(method.request))
+    properties = schema["properties"]
+    for name in REQUIRED:
+        properties[name]["description"] += f" {SENDERS[method.caller] if name == 'sender' else FILLED}"
+    properties["auth_token"]["description"] = TAKEN_FROM
+    schema["required"] = [name for name in schema["required"] if name not in REQUIRED]
+    return {name: part for name, part in schema.items() if name != "required" or part}
+
+
+def _output(method: Method) -> Schema:
+    """The answer or a refusal: many clients hold both against it."""
+    answer = _answer(method)
+    parts = {**answer.pop("$defs", {}), "LEAGUE_ERROR": LEAGUE_ERROR}
+    return {"type": "object", "anyOf": [answer, {"$ref": "#/$defs/LEAGUE_ERROR"}], "$defs": parts}
+
+
+def _answer(method: Method) -> Schema:
+    if method.reply:
+        schema = message_schema(REPLIES.get(method.name, method.reply))
+        del schema["$schema"]
+        return _described(schema)
+    answer = PLAIN[method.name][1] if method.name in PLAIN else Status
+    return _described(answer.model_json_schema(), answers=True)
+
+
+def _described(schema: Schema, *, answers: bool = False) -> Schema:
+    """A schema with what its fields mean, and without what says nothing: generated titles, and empty defaults."""
+    model = schema.pop("title", "")
+    if schema.get("additionalProperties") is True:
+        del schema["additionalProperties"]
+    for part in schema.get("$defs", {}).values():
+        _described(part, answers=answers)
+    for name, field in schema.get("properties", {}).items():
+        _described(field, answers=answers)
+        if answers or field.get("default", "") is None:
+            field.pop("default", None)
+        known = FIELDS.get(f"{model}.{name}") or FIELDS.get(name, {})
+        field.update({"description": known} if isinstance(known, str) else known)
+    return schema

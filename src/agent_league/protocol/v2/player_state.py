@@ -1,0 +1,55 @@
+"""What a player answers of itself, and the question for it."""
+
+from typing import Any, Literal
+
+from agent_league.protocol.envelope import Exact, Part
+
+
+class OwnStateQuestion(Part):
+    player_id: str | None = None
+
+
+class PlayedMatch(Exact):
+    """A finished match, from the player's side."""
+
+    match_id: str
+    game_type: str
+    opponent_id: str
+    outcome: str
+    my_moves: list[Any]
+    opponent_moves: list[Any]
+    league_id: str | None
+    round_id: int | None
+    season: str | None
+    details: dict[str, Any]
+
+
+class OwnStatistics(Exact):
+    """Empty before the registration."""
+
+    played: int = 0
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+    technical_losses: int = 0
+
+
+class KnownOpponent(Exact):
+    """What the player has learnt of an opponent; transitions are `move>next move`."""
+
+    games: int
+    moves: dict[str, int]
+    transitions: dict[str, int]
+    outcomes: dict[str, int]
+    last_move: str | None
+
+
+class PlayerStateAnswer(Exact):
+    player_id: str
+    display_name: str
+    state: Literal["INIT", "REGISTERED", "ACTIVE", "SUSPENDED", "SHUTDOWN"]
+    league_id: str | None
+    total: int = 0
+    stats: OwnStatistics
+    matches: list[PlayedMatch]
+    opponents: dict[str, KnownOpponent]

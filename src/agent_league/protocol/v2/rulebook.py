@@ -1,0 +1,43 @@
+"""What every agent answers about games and about the protocol, and those questions."""
+
+from typing import Any
+
+from agent_league.model.agents import Role
+from agent_league.protocol.envelope import Exact, Part
+
+
+class RulesQuestion(Part):
+    game_type: str | None = None
+
+
+class ProtocolQuestion(Part):
+    message_type: str | None = None
+    schemas: bool = False
+
+
+class RulesAnswer(Exact):
+    game_type: str
+    title: str
+    how_to_play: str
+    parameters: dict[str, Any]
+    method: str
+    question: str
+    answer: str
+    illegal_move: str
+
+
+class DescribedMethod(Exact):
+    name: str
+    served_by: list[Role]
+    request: str | None
+    reply: str | None
+    caller: str
+
+
+class ProtocolAnswer(Exact):
+    protocol: str
+    version: str
+    minimum_version: str
+    methods: list[DescribedMethod]
+    message_types: list[str]
+    schemas: dict[str, dict[str, Any]]

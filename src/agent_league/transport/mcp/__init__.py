@@ -1,0 +1,1 @@
+"""Real MCP on the path of the bare calls, served by the official SDK."""

@@ -1,0 +1,105 @@
+"""Updates: whoever subscribed to a resource is told that it changed, in both revisions of MCP.
+
+Changes are gathered for a moment first: while a league plays, the table changes many times a second.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
+from mcp.shared.exceptions import MCPError
+
+from agent_league.transport.changes import Changes
+from agent_league.transport.mcp.door import MOST_SESSIONS
+
+Context = ServerRequestContext[Any, Any]
+GATHERED_SECONDS = 0.05
+PATIENCE = 5
+"""Seconds in which a subscriber must take the news."""
+MOST_RESOURCES = 1000
+"""Resources that one session may subscribe to."""
+
+
+class Updates:
+    """The subscribers of one agent."""
+
+    def __init__(self, changes: Changes) -> None:
+        self._changes = changes
+        self._bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self._bus, max_subscriptions=MOST_SESSIONS)
+        """Answers `subscriptions/listen` (2026-07-28)."""
+        self._sessions: OrderedDict[str, tuple[ServerSession, set[str]]] = OrderedDict()
+        self._changed: set[str] = set()
+        self._news = asyncio.Event()
+        self._telling: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def lifespan(self, server: "Server[Any]") -> AsyncIterator[dict[str, Any]]:
+        """Tells subscribers as long as the server is open; entered by each of the door's managers, it is done once."""
+        if self._telling:
+            yield {}
+            return
+        stop = self._changes.listen(self._note)
+        self._telling = asyncio.create_task(self._tell())
+        try:
+            yield {}
+        finally:
+            stop()
+            self.listen.close()
+            self._telling.cancel()
+            await asyncio.gather(self._telling, return_exceptions=True)
+
+    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """`resources/subscribe` (2025-11-25)."""
+        _, wanted = self._sessions.setdefault(_session_id(ctx), (ctx.session, set()))
+        if len(wanted) >= MOST_RESOURCES:
+            raise MCPError(types.INVALID_PARAMS, f"a session may subscribe to {MOST_RESOURCES} resources")
+        wanted.add(str(params.uri))
+        if len(self._sessions) > MOST_SESSIONS:  # there are no more: the oldest has ended
+            self._sessions.popitem(last=False)
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        known = self._sessions.get(_session_id(ctx))
+        if known:
+            known[1].discard(str(params.uri))
+        return types.EmptyResult()
+
+    def _note(self, uri: str) -> None:
+        self._changed.add(uri)
+        self._news.set()
+
+    async def _tell(self) -> None:
+        while True:
+            await self._news.wait()
+            await asyncio.sleep(GATHERED_SECONDS)
+            self._news.clear()
+            changed, self._changed = self._changed, set()
+            for uri in sorted(changed):
+                await self._bus.publish(ResourceUpdated(uri=uri))
+            told = [
+                self._tell_session(session_id, session, sorted(wanted & changed))
+                for session_id, (session, wanted) in self._sessions.items()
+                if wanted & changed
+            ]
+            await asyncio.gather(*told)
+
+    async def _tell_session(self, session_id: str, session: ServerSession, uris: list[str]) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                for uri in uris:
+                    await session.send_resource_updated(uri)
+        except Exception:  # noqa: BLE001 - whatever became of it, it doesn't listen
+            self._sessions.pop(session_id, None)
+
+
+def _session_id(ctx: Context) -> str:
+    request = ctx.request
+    return str(request.headers.get("mcp-session-id", "")) if request is not None else ""

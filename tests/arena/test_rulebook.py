@@ -1,0 +1,122 @@
+"""The rulebook: what every agent tells of games and of the protocol."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from agent_league.arena.rulebook import Rulebook, _rules_of
+from agent_league.errors import Refusal
+from agent_league.games.registry import load_game
+from agent_league.protocol.methods import METHODS
+from agent_league.protocol.schemas import message_schemas
+from agent_league.protocol.v2 import MESSAGES
+from agent_league.referee.app import RefereeSettings
+from tests.conftest import PlanMaker
+from tests.games.nim import NIM
+
+ROLES = ["manager", "referee", "player"]
+
+
+@pytest.fixture
+def book(plan: PlanMaker, request: pytest.FixtureRequest) -> Rulebook:
+    """The rulebook of the role that the test names, else the manager's."""
+    seats = plan(players=2, referees=1).seats
+    return Rulebook(seats[ROLES.index(getattr(request, "param", "manager"))].settings)
+
+
+every_role = pytest.mark.parametrize("book", ROLES, indirect=True)
+
+
+async def rules(book: Rulebook, **params: Any) -> Mapping[str, Any]:
+    answer = await book.get_rules(params)
+    assert isinstance(answer, Mapping)
+    return answer
+
+
+async def protocol(book: Rulebook, **params: Any) -> Mapping[str, Any]:
+    answer = await book.get_protocol(params)
+    assert isinstance(answer, Mapping)
+    return answer
+
+
+@every_role
+async def test_the_rules_are_those_of_the_league_s_own_game_unless_another_is_named(book: Rulebook) -> None:
+    assert await rules(book) == await rules(book, game_type="even_odd") == await rules(book, game_type=None)
+    found = await rules(book)
+    assert (found["game_type"], found["title"], found["method"]) == ("even_odd", "Even/Odd", "choose_parity")
+    assert (found["question"], found["answer"]) == ("CHOOSE_PARITY_CALL", "CHOOSE_PARITY_RESPONSE")
+    assert found["illegal_move"] == "E004"
+
+
+def test_even_odd_says_honestly_that_it_is_chance() -> None:
+    words = load_game("even_odd").how_to_play
+    assert "The draw is uniform" in words
+    assert "no strategy does better than chance" in " ".join(words.split())
+
+
+@every_role
+async def test_the_parameters_are_those_of_the_shared_folder(book: Rulebook, home: Path) -> None:
+    assert (await rules(book))["parameters"] == {"min_number": 1, "max_number": 10}
+    path = home / "config/games/games_registry.json"
+    registry = {"games": [{"game_type": "even_odd", "parameters": {"max_number": 6}}]}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **registry}))
+    has_read_it = isinstance(book._settings, RefereeSettings)  # what it shows is what it plays
+    assert (await rules(book))["parameters"]["max_number"] == (10 if has_read_it else 6)
+    path.unlink()
+    assert (await rules(book))["parameters"]["max_number"] == 10
+
+
+async def test_parameters_that_make_no_game_are_a_refusal(book: Rulebook, home: Path) -> None:
+    path = home / "config/games/games_registry.json"
+    registry = {"games": [{"game_type": "even_odd", "parameters": {"max_number": "many"}}]}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **registry}))
+    with pytest.raises(Refusal, match=r"E016.*can't be read here"):
+        await rules(book)
+
+
+@pytest.mark.parametrize("game_type", ["chess", "", "../even_odd", 5, ["even_odd"]])
+async def test_a_game_that_isn_t_there_is_refused_with_those_that_are(book: Rulebook, game_type: Any) -> None:
+    with pytest.raises(Refusal, match="E002") as refused:
+        await rules(book, game_type=game_type)
+    assert refused.value.context["field"] == "game_type"
+
+
+def test_a_game_without_words_is_told_by_its_questions() -> None:
+    told = _rules_of(NIM)
+    assert (told["title"], told["question"], told["illegal_move"]) == ("nim", "GAME_MOVE_CALL", "E010")
+    assert "valid_options" in told["how_to_play"]
+    assert told["parameters"] == {"sticks": 7, "most": 3}
+
+
+@every_role
+async def test_the_protocol_is_told_without_schemas_unless_they_are_asked_for(book: Rulebook) -> None:
+    found = await protocol(book)
+    assert (found["protocol"], found["version"], found["minimum_version"]) == ("league.v2", "2.1.0", "2.0.0")
+    assert [method["name"] for method in found["methods"]] == list(METHODS)
+    assert found["message_types"] == sorted(MESSAGES)
+    assert found["schemas"] == {}
+
+
+async def test_the_schema_of_one_message_is_the_one_that_is_published(book: Rulebook) -> None:
+    found = await protocol(book, message_type="GAME_INVITATION")
+    assert found["schemas"] == {"GAME_INVITATION": message_schemas()["GAME_INVITATION"]}
+    Draft202012Validator.check_schema(found["schemas"]["GAME_INVITATION"])
+
+
+async def test_all_schemas_come_when_they_are_asked_for(book: Rulebook) -> None:
+    assert (await protocol(book, schemas=True))["schemas"] == message_schemas()
+    assert (await protocol(book, schemas=False))["schemas"] == {}
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [({"message_type": "NOTHING"}, "message_type"), ({"message_type": 5}, "message_type"), ({"schemas": 1}, "schemas")],
+)
+async def test_an_unknown_message_is_refused(book: Rulebook, params: dict[str, Any], field: str) -> None:
+    with pytest.raises(Refusal, match="E002") as refused:
+        await protocol(book, **params)
+    assert refused.value.context["field"] == field
