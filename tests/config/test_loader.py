@@ -174,6 +174,17 @@ WRONG: list[tuple[str, str, Any, str]] = [
     (REFEREE, "game_types", "even_odd", "array"),
     (PLAYER, "strategy", 3, "string"),
     (PLAYER, "game_types.0", None, "string"),
+    (PLAYER, "llm", "gpt", "object"),
+    (PLAYER, "llm.model", 5, "string"),
+    (PLAYER, "llm.base_url", "localhost:11434", "such as http://localhost:11434/v1"),
+    (PLAYER, "llm.base_url", "http://me:secret@localhost/v1", "without a password"),
+    (PLAYER, "llm.output", "json", "'auto', 'tool', 'native' or 'prompted'"),
+    (PLAYER, "llm.move_sec", 0, "greater than 0"),
+    (PLAYER, "llm.max_tokens", 0, "greater than or equal to 1"),
+    (PLAYER, "llm.max_cost_usd", 0, "greater than 0"),
+    (PLAYER, "llm.max_cost_usd", float("inf"), "finite"),
+    (PLAYER, "llm.fallback", None, "string"),
+    (PLAYER, "llm.mcp_servers", ["npx"], "object"),
 ]
 
 

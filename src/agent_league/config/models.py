@@ -236,6 +236,33 @@ class RefereeDefaults(Settings):
     max_concurrent_matches: Annotated[int, Field(ge=1)] = 2
 
 
+def _model_server(address: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/@]+(/\S*)?", address):
+        raise ValueError("Input should be an address without a password, such as http://localhost:11434/v1")
+    return address
+
+
+class LlmSettings(Settings):
+    """How the strategy `llm` thinks. Keys are taken from the environment alone, so there is no place for them here."""
+
+    model: str | None = None
+    """`provider:model` in pydantic-ai's words; with a `base_url`, what the server there calls it."""
+    base_url: Annotated[str, AfterValidator(_model_server)] | None = None
+    """A server of one's own that speaks the chat form of OpenAI: Ollama, vLLM, LM Studio, ..."""
+    output: Literal["auto", "tool", "native", "prompted"] = "auto"
+    """How the model gives its answer a form; auto: as pydantic-ai thinks best for it."""
+    move_sec: Seconds = 20
+    """So long it may think about one move, and never up to the last two seconds before the referee's deadline."""
+    max_tokens: Annotated[int, Field(ge=1)] | None = 1_000_000
+    """So many tokens it may use from the player's start to its end; None: any number."""
+    max_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = 1.0
+    """So much it may cost in that time, where the price is known; None: anything."""
+    fallback: str = "random"
+    """The strategy that plays where the model can't."""
+    mcp_servers: dict[str, tuple[str, ...] | Endpoint] = Field(default_factory=dict)
+    """Whose tools the model may use: a name of one's own -> an address, or a command with its arguments."""
+
+
 class PlayerDefaults(Settings):
     """`defaults/player.json`"""
 
@@ -243,3 +270,4 @@ class PlayerDefaults(Settings):
     version: str = "1.0.0"
     game_types: tuple[str, ...] = ("even_odd",)
     strategy: str = "random"
+    llm: LlmSettings = LlmSettings()
