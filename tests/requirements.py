@@ -1,8 +1,8 @@
 """What the seeds and the protocol demand, as data: each demand with its source and the tests that show it.
 
 "P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises and
-"REL" what docs/reliability.md does. A test is named by its file under `tests/` (without `test_` and `.py`) and its name
-(without `test_`).
+"REL" what docs/reliability.md does, "MCP" what docs/mcp.md and docs/mcp-hosts.md do. A test is named by its file under
+`tests/` (without `test_` and `.py`) and its name (without `test_`).
 `test_requirements.py` fails where a demand has no test, or names one that isn't there.
 """
 
@@ -765,5 +765,123 @@ REQUIREMENTS = (
         "cli/new::a_starter_plays_a_whole_league_with_ours",
         "cli/new::the_javascript_starter_needs_nothing_but_node",
         "cli/new::what_is_there_is_never_overwritten",
+    ),
+    # MCP
+    needs(
+        "MCP",
+        "Bare calls and both revisions of MCP share `/mcp`; the SDK is loaded when the first MCP request comes.",
+        "transport/mcp_door::a_client_of_either_revision_and_bare_callers_share_the_path",
+        "transport/mcp_door::bare_calls_never_load_the_sdk",
+        "transport/mcp_door::streams_take_only_their_share_of_the_connections",
+        "transport/mcp_door::a_page_of_another_host_can_t_use_the_door",
+    ),
+    needs(
+        "MCP",
+        "Every method is a tool with exact schemas, backed by the same handlers and errors as a bare call.",
+        "protocol/tools::everything_that_was_asked_and_answered_in_whole_leagues_is_valid",
+        "protocol/tools::plain_answers_of_a_whole_league_are_valid_before_and_after_it",
+        "transport/dispatch_call::what_an_envelope_needs_is_written_in",
+        "transport/dispatch_call::a_token_counts_alike_among_the_arguments_and_beside_them",
+    ),
+    needs(
+        "MCP",
+        "Resources and prompts by role; nothing said in a running match is shown; what agents wrote is quoted as data.",
+        "protocol/resources::every_resource_can_be_read_where_it_is_served",
+        "league/updates::a_whole_league_tells_of_each_of_its_resources",
+        "league/queries::what_was_said_is_never_told_while_a_match_runs",
+        "protocol/prompts::every_prompt_is_written_for_a_league_that_was_played",
+        "protocol/prompts::nothing_that_is_quoted_can_end_the_quote",
+    ),
+    needs(
+        "MCP",
+        "A player that is nothing but an MCP server of the SDK takes part.",
+        "mcp/server_player::the_sdk_s_own_server_plays_a_league_with_ours",
+    ),
+    needs(
+        "MCP",
+        "A host over stdio and one over HTTP play a full league of four.",
+        "gateway/league::one_host_over_stdio_and_one_over_http_play_a_league_of_four",
+    ),
+    needs(
+        "MCP",
+        "Without a move two seconds before the deadline the fallback plays, the host is told, nobody loses by it.",
+        "players/mailbox::without_a_move_the_fallback_plays_two_seconds_before_the_deadline",
+        "gateway/league::a_host_that_never_moves_is_played_for_and_costs_nobody_a_match",
+    ),
+    needs(
+        "MCP",
+        "A lost answer loses nothing; moves are idempotent, stale turns refused.",
+        "gateway/server::a_lost_answer_is_read_again_with_the_same_cursor_and_the_same_move_again_changes_nothing",
+        "players/mailbox::a_late_move_is_refused_and_told_what_was_played_and_what_is_open",
+    ),
+    needs(
+        "MCP",
+        "A seat is a handle and not a connection; a gateway comes back as the same player.",
+        "gateway/hosting::hosts_share_the_seat_and_hear_beats_while_they_wait",
+        "gateway/league::a_gateway_that_is_ended_and_started_again_comes_back_as_the_same_player",
+    ),
+    needs(
+        "MCP",
+        "The league token never enters the model's context; what others write stands apart and is cut short.",
+        "gateway/server::the_league_token_is_in_no_answer_error_prompt_or_log_whoever_says_it",
+        "gateway/server::what_others_write_stands_apart_and_is_cut_short",
+    ),
+    needs(
+        "MCP",
+        "The configuration that README and docs show starts a gateway, and the example plays.",
+        "gateway/page::the_readme_shows_the_same_configuration",
+        "gateway/page::the_shown_command_is_a_gateway",
+        "gateway/page::the_example_plays_a_league",
+    ),
+    needs("CLI", "A person plays in a terminal.", "cli/play::a_person_plays_a_league_at_a_terminal"),
+    needs(
+        "001 Session Manager",
+        "Connections are verified, checked periodically, and made again with growing, jittered rests.",
+        "transport/mcp_client/sessions::a_session_shakes_hands_in_the_servers_revision_lists_its_tools_and_calls_one",
+        "transport/mcp_client/sessions::a_heartbeat_notices_a_dead_server",
+        "transport/mcp_client/sessions::a_call_that_does_no_harm_is_made_again_when_the_server_died_and_came_back",
+        "transport/mcp_client/sessions::a_call_that_may_do_harm_is_never_made_twice",
+        "transport/mcp_client/sessions::the_rests_grow_and_are_spread_by_chance",
+    ),
+    needs(
+        "001 Tool Registry",
+        "One list of tools over several servers; names in conflict get namespaces.",
+        "transport/mcp_client/registry::tools_keep_their_own_name_where_it_is_the_only_one_and_get_their_servers_where_two_have_it",
+    ),
+    needs(
+        "001 Message Queue",
+        "Bounded, with priorities, both ways.",
+        "transport/mcp_client/queue::the_urgent_come_first_and_equals_in_their_order",
+        "transport/mcp_client/queue::an_urgent_newcomer_takes_the_place_of_the_youngest_of_the_least_urgent_who_is_told",
+        "transport/mcp_client/sessions::a_flood_of_notices_is_bounded_and_the_news_of_the_tools_get_through",
+    ),
+    needs(
+        "001 Error Handling",
+        "Errors are transient, permanent or timeouts.",
+        "transport/mcp_client/faults::what_may_work_in_a_moment_is_transient",
+        "transport/mcp_client/faults::what_never_works_is_permanent",
+        "transport/mcp_client/faults::what_took_too_long_is_a_timeout",
+    ),
+    # A language model as a player
+    needs(
+        "CLI",
+        "A model's answer is checked, rethought once, and else replaced by the fallback before the deadline.",
+        "players/llm_thinking::the_models_move_is_played_if_need_be_after_one_rethink",
+        "players/llm_thinking::a_model_that_gives_no_move_is_replaced_by_the_fallback_and_the_usage_says_why",
+        "players/llm_thinking::a_move_ends_two_seconds_before_the_deadline_or_by_its_own_limit",
+        "players/llm_league::a_player_answers_before_the_referees_limit_though_its_model_never_does",
+        "players/llm_thinking::once_the_money_is_spent_the_model_is_not_asked_again",
+    ),
+    needs(
+        "CLI",
+        "What opponents can write reaches a model as quoted data, cut short.",
+        "players/llm_prompt::what_opponents_write_stands_between_the_marks_and_nowhere_else",
+        "players/llm_prompt::long_words_are_cut_short",
+    ),
+    needs(
+        "CLI",
+        "Tokens, cost and latency of each move are in the match file; tools of MCP servers are lent to the model.",
+        "players/llm_league::a_league_with_a_model_in_a_seat_has_its_costs_in_the_match_files_and_verifies",
+        "players/llm_tools::the_model_is_lent_the_tools_and_gets_their_answers_as_data",
     ),
 )

@@ -10,6 +10,7 @@ import pytest
 from agent_league.arena.seats import Watchers
 from agent_league.model.events import AgentRegistered
 from agent_league.model.results import Outcome
+from agent_league.players.happenings import Happening, MatchOver
 from agent_league.players.observation import GameRecord
 from tests.arena.guests import BOUND, hosted
 from tests.conftest import PlanMaker
@@ -337,9 +338,9 @@ async def test_our_players_and_referee_play_in_a_foreign_managers_league(
 def watching(remembered: list[tuple[str, GameRecord]]) -> Watchers:
     """Keeps what our players remember of their games."""
 
-    def remember(player_id: str, game: GameRecord | None) -> None:
-        if game:
-            remembered.append((player_id, game))
+    def remember(player_id: str, happening: Happening) -> None:
+        if isinstance(happening, MatchOver):
+            remembered.append((player_id, happening.game))
 
     return Watchers(player=remember)
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from agent_league.arena.rulebook import Rulebook
 from agent_league.config import ConfigLoader
 from agent_league.players.app import Player, PlayerSettings
+from agent_league.players.happenings import Happening
 from agent_league.players.observation import Move, Observation, Strategy
 from agent_league.players.strategies.random_choice import RandomChoice
 from agent_league.testing.peers import Script, ScriptedManager
@@ -160,16 +162,18 @@ async def chair(
     remarks: list[str] = []
     in_place = asyncio.Event()
 
-    def watch(player_id: str, game: Any) -> None:
-        told.append((player_id, game))
+    def watch(player_id: str, happening: Happening) -> None:
+        told.append((player_id, happening))
         in_place.set()
 
+    own = player_settings(home, **settings)
     player = Player(
-        player_settings(home, **settings),
+        own,
         strategy or RandomChoice(),
         network,
         watch=watch,
         remark=remarks.append,
+        tools=Rulebook(own).table(),
     )
     network.attach(PLAYER, player.dispatcher.answer)
     run = asyncio.create_task(player.run())

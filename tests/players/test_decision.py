@@ -12,7 +12,7 @@ import pytest
 
 from agent_league.log import JsonLogger
 from agent_league.players.decision import KEPT_DECISIONS, Decision
-from agent_league.players.observation import Move, Observation
+from agent_league.players.observation import Move, Observation, Thought
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.players.chair import Chair, Fixed, chair, game_over, parity_call
 
@@ -162,7 +162,7 @@ class Returning:
 
 @pytest.mark.parametrize("instant", [True, False])
 async def test_a_function_that_returns_a_coroutine_is_waited_for(log: JsonLogger, instant: bool) -> None:
-    assert await Decision(Returning(instant=instant), log).decide(observe()) == "odd"
+    assert await Decision(Returning(instant=instant), log).decide(observe()) == Thought("odd")
 
 
 class Raising:

@@ -16,6 +16,7 @@ from agent_league.config import ConfigLoader
 from agent_league.errors import LeagueFailed
 from agent_league.model.names import CHECK_LEAGUE
 from agent_league.players.app import Player
+from agent_league.players.happenings import Invited, Registered
 from agent_league.players.strategies.random_choice import RandomChoice
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.v1.ids import league_uuid
@@ -86,7 +87,7 @@ async def test_a_player_says_who_it_is_and_takes_the_id_it_is_given(home: Path) 
     }
     assert (state["player_id"], state["league_id"], state["state"]) == ("P07", LEAGUE, "REGISTERED")
     assert (health["role"], health["id"], health["state"]) == ("player", "P07", "REGISTERED")
-    assert seat.told == [("P07", None)]
+    assert seat.told == [("P07", Registered(LEAGUE))]
 
 
 async def run_against(home: Path, answer: dict[str, Any]) -> None:
@@ -453,9 +454,11 @@ async def test_the_state_of_a_player_shows_no_token_and_no_choice_of_a_running_m
 async def test_whoever_watches_a_player_is_told_of_each_game(home: Path) -> None:
     async with chair(home) as seat:
         await seat.plays("R1M1")
-    (_, registered), (player_id, game) = seat.told
-    assert registered is None
-    assert (player_id, game.match_id, game.outcome) == ("P01", "R1M1", "WIN")
+    assert {player_id for player_id, _ in seat.told} == {"P01"}
+    registered, invited, over = (happening for _, happening in seat.told)
+    assert registered == Registered(LEAGUE)
+    assert invited == Invited("R1M1", "even_odd", "P02", accepted=True)
+    assert (over.game.match_id, over.game.outcome) == ("R1M1", "WIN")
 
 
 async def test_two_matches_with_the_same_player_at_once_are_kept_apart(home: Path) -> None:

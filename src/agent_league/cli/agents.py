@@ -144,6 +144,12 @@ def player(
     name: Annotated[str | None, typer.Option(help="The name to show.")] = None,
     player_id: Annotated[str | None, typer.Option(help="The id to ask for, such as P01.")] = None,
     strategy: Annotated[str | None, typer.Option(help="How it plays (default: defaults/player.json).")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="For --strategy llm: the language model.", metavar="PROVIDER:MODEL")
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="For --strategy llm: a server that speaks OpenAI's form.", metavar="URL")
+    ] = None,
     practice: Annotated[
         bool, typer.Option("--practice", help="Answer anybody, not only referees that the manager vouches for.")
     ] = False,
@@ -157,17 +163,22 @@ def player(
 ) -> None:
     """Run a Player. It waits for the manager where that isn't there yet."""
     from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.checks import usable_strategies
+    from agent_league.arena.checks import usable_strategies, with_model
     from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import Seat, Watchers
     from agent_league.arena.solo import serve_until_interrupted, tell, tell_waiting
+    from agent_league.errors import UserError
     from agent_league.players.app import PlayerSettings
 
     _check_id("--player-id", player_id, "P01")
     home, loader = open_home(home, with_strict(settings, strict=strict))
     system = loader.load_system()
     entry = next((entry for entry in loader.load_agents().players if entry.player_id == player_id), None)
-    known = entry or loader.load_player_defaults()
+    defaults = with_model(loader.load_player_defaults(), model, base_url)
+    known = entry or defaults
+    chosen = usable_strategies(loader, [strategy] if strategy else [], defaults)[0]
+    if (model or base_url) and chosen != "llm":
+        raise UserError(f"--model and --base-url are for --strategy llm, not for {chosen}")
     identity = PlayerSettings(
         system=system.for_practice() if practice else system,
         home=home,
@@ -182,7 +193,7 @@ def player(
         exit_when_done=exit_when_done,
         protocol=f"league.{protocol}",
     )
-    seat = Seat(identity, port, host, usable_strategies(loader, [strategy] if strategy else [])[0])
+    seat = Seat(identity, port, host, chosen, defaults)
     check_ports([seat])
     run_async(serve_until_interrupted([seat], Watchers(player=tell, remark=say), lambda: tell_waiting(identity)))
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from agent_league.cli import agents, check, new, run, setup, simulate_faults, verify
+from agent_league.cli import agents, check, join, new, play, run, setup, simulate_faults, verify
 
 app = typer.Typer(
     name="league",
@@ -19,6 +19,8 @@ app.command("manager")(agents.manager)
 app.command("referee")(agents.referee)
 app.command("player")(agents.player)
 app.command("start")(agents.start)
+app.command("join")(join.join)
+app.command("play")(play.play)
 app.command("new")(new.new)
 app.command("check")(check.check)
 app.command("verify")(verify.verify)

@@ -1,10 +1,13 @@
 """Actuators: from decisions to the messages that carry them."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
+from pydantic import ValidationError
+
 from agent_league.clock import Clock, format_utc
-from agent_league.players.observation import Move
+from agent_league.players.observation import Move, Usage
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 
@@ -19,11 +22,11 @@ class Actuators:
     def join(self, invitation: v2.GameInvitation, *, accept: bool) -> Message:
         return self._answer(v2.GameJoinAck, invitation, arrival_timestamp=format_utc(self._clock.now()), accept=accept)
 
-    def choose_parity(self, call: v2.ChooseParityCall, move: Move) -> Message:
-        return self._answer(v2.ChooseParityResponse, call, parity_choice=move)
+    def choose_parity(self, call: v2.ChooseParityCall, move: Move, usage: Usage | None = None) -> Message:
+        return self._answer(v2.ChooseParityResponse, call, parity_choice=move, **_said(usage))
 
-    def make_move(self, call: v2.GameMoveCall, move: Move) -> Message:
-        return self._answer(v2.GameMoveResponse, call, move_data=move)
+    def make_move(self, call: v2.GameMoveCall, move: Move, usage: Usage | None = None) -> Message:
+        return self._answer(v2.GameMoveResponse, call, move_data=move, **_said(usage))
 
     def _answer(self, kind: type[Message], question: Message, **fields: Any) -> Message:
         player_id, token = self._credentials()
@@ -36,3 +39,13 @@ class Actuators:
             player_id=player_id,
             **fields,
         )
+
+
+def _said(usage: Usage | None) -> dict[str, v2.MoveUsage]:
+    """What a move has cost, where a strategy says so in a form that can be sent."""
+    if usage is None:
+        return {}
+    try:
+        return {"usage": v2.MoveUsage(**asdict(usage))}
+    except ValidationError:
+        return {}

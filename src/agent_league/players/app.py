@@ -1,7 +1,7 @@
 """The Player, put together: an agent that registers, joins, decides and remembers."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -13,8 +13,19 @@ from agent_league.errors import ErrorCode, Refusal
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role, advance
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
+from agent_league.model.results import StandingsRow
 from agent_league.players.actuators import Actuators
 from agent_league.players.decision import Decision
+from agent_league.players.happenings import (
+    Invited,
+    LeagueOver,
+    MatchOver,
+    Registered,
+    RoundAnnounced,
+    StandingsChanged,
+    Trouble,
+    Watch,
+)
 from agent_league.players.history import History
 from agent_league.players.observation import GameRecord, Strategy
 from agent_league.players.scrutiny import Scrutiny
@@ -23,11 +34,14 @@ from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
 from agent_league.protocol.envelope import Message, Sender
 from agent_league.protocol.methods import Caller, Method
+from agent_league.protocol.resources import resource_uri
 from agent_league.protocol.v1.ids import player_id_v1
+from agent_league.protocol.v2.standings import Standing
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
 from agent_league.transport.carrier import Carrier
+from agent_league.transport.changes import Changes
 from agent_league.transport.dispatch import OK, Dispatcher, Handler, Reply
 from agent_league.transport.manners import Manners
 from agent_league.transport.session import Applicant, Remark, Session
@@ -78,14 +92,15 @@ class Player:
         strategy: Strategy,
         carrier: Carrier,
         clock: Clock | None = None,
-        watch: Callable[[str, GameRecord | None], None] | None = None,
+        watch: Watch | None = None,
         remark: Remark | None = None,
         *,
         rng: Random | None = None,
+        tools: Mapping[str, Handler] | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
-        self._watch = watch or (lambda _id, _game: None)
+        self._watch = watch or (lambda _id, _happening: None)
         self._remark = remark or (lambda _: None)
         self.state = AgentState.INIT
         self.log = JsonLogger(
@@ -104,14 +119,16 @@ class Player:
             remark=remark,
             rng=rng,
         )
-        self._sensors = Sensors(settings.seed, settings.display_name)
+        self._sensors = Sensors(settings.seed, settings.display_name, self._clock)
         self._decision = Decision(strategy, self.log)
         self._actuators = Actuators(self._clock, lambda: (self.agent_id, self._session.token))
         self._history: History | None = None
         self._scrutiny = Scrutiny()
         self._done = asyncio.Event()
         strict = settings.system.tolerance.strict
-        self.dispatcher = Dispatcher(self, self._tools(), self._clock, self.log, strict=strict)
+        self.changes = Changes()
+        table = {**self._tools(), **(tools or {})}
+        self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict)
 
     @property
     def agent_id(self) -> str:
@@ -124,6 +141,11 @@ class Player:
     @property
     def games(self) -> Sequence[GameRecord]:
         return self._history.games if self._history else []
+
+    @property
+    def token(self) -> str | None:
+        """Its secret: whoever shows on what it was told has to strike this out."""
+        return self._session.token
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
@@ -149,6 +171,12 @@ class Player:
             await self._session.check_match(token, str(params.get("match_id")), envelope.sender.agent_id)
         return None
 
+    def caller(self, bearer: str | None) -> str | None:
+        return self._session.caller(bearer)
+
+    def audience(self, bearer: str | None) -> frozenset[Caller] | None:
+        return self._session.audience(bearer)
+
     def health(self) -> dict[str, Any]:
         return {
             "status": "ok",
@@ -163,7 +191,7 @@ class Player:
         try:
             await self._session.register()
             self._enter(AgentState.REGISTERED)
-            self._watch(self.agent_id, None)
+            self._watch(self.agent_id, Registered(self._session.league_id))
             await self._session.until(self._done, self._settings.system.heartbeat.quiet_sec, self._end)
             if not self._settings.exit_when_done:
                 await asyncio.Event().wait()
@@ -176,7 +204,6 @@ class Player:
                 self.log.close()
 
     def _tools(self) -> dict[str, Handler]:
-        notices = ("update_standings", "notify_round_completed")
         return {
             "handle_game_invitation": self._invited,
             "choose_parity": self._asked_for_parity,
@@ -186,7 +213,8 @@ class Player:
             "notify_round": self._told_round,
             "notify_league_completed": self._told_end,
             "get_player_state": self._get_state,
-            **dict.fromkeys(notices, self._told),
+            "update_standings": self._told_standings,
+            "notify_round_completed": self._told,
         }
 
     def _memory(self) -> History:
@@ -206,15 +234,17 @@ class Player:
             if self._scrutiny.invited(message) and self._session.league_id != CHECK_LEAGUE:
                 memory.expect(self._session.season, message.league_id or self._session.league_id, message.match_id)
         self.log.info("invited", match_id=message.match_id, opponent_id=message.opponent_id, accept=accept)
+        game_type = message.game_type or "even_odd"
+        self._watch(self.agent_id, Invited(message.match_id, game_type, message.opponent_id, accept))
         return self._actuators.join(message, accept=accept)
 
     async def _asked_for_parity(self, message: v2.ChooseParityCall) -> Reply:
         games = self._memory().games
         self._enter_play()
         invitation = self._scrutiny.invitation(message.match_id)
-        move = await self._decision.decide(self._sensors.see_parity_call(message, self.agent_id, games, invitation))
-        self._scrutiny.answered(message.match_id, 0, move)
-        return self._actuators.choose_parity(message, move)
+        thought = await self._decision.decide(self._sensors.see_parity_call(message, self.agent_id, games, invitation))
+        self._scrutiny.answered(message.match_id, 0, thought.move)
+        return self._actuators.choose_parity(message, thought.move, thought.usage)
 
     async def _asked_for_move(self, message: v2.GameMoveCall) -> Reply:
         if not message.move_request.valid_options:
@@ -226,9 +256,9 @@ class Player:
         games = self._memory().games
         self._enter_play()
         invitation = self._scrutiny.invitation(message.match_id)
-        move = await self._decision.decide(self._sensors.see_move_call(message, self.agent_id, games, invitation))
-        self._scrutiny.answered(message.match_id, message.move_request.step, move)
-        return self._actuators.make_move(message, move)
+        thought = await self._decision.decide(self._sensors.see_move_call(message, self.agent_id, games, invitation))
+        self._scrutiny.answered(message.match_id, message.move_request.step, thought.move)
+        return self._actuators.make_move(message, thought.move, thought.usage)
 
     async def _told_result(self, message: v2.GameOver) -> Reply:
         memory = self._memory()
@@ -241,17 +271,30 @@ class Player:
         self._decision.forget(message.match_id)
         if self._session.league_id != CHECK_LEAGUE and memory.remember(game):
             self.log.info("match_over", match_id=game.match_id, outcome=game.outcome, opponent_id=game.opponent_id)
-            self._watch(self.agent_id, game)
+            self.changes.tell(resource_uri("players", self.agent_id))
+            self._watch(self.agent_id, MatchOver(game))
         return OK
 
     async def _told_error(self, message: v2.GameError) -> Reply:
         self.log.warning(
             "game_error", match_id=message.match_id, error_code=message.error_code, message=message.message
         )
+        trouble = Trouble(message.match_id, message.error_code, message.message, message.consequence)
+        self._watch(self.agent_id, trouble)
         return OK
 
     async def _told_round(self, message: v2.RoundAnnouncement) -> Reply:
         self._session.vouch({match.match_id: match.referee_token_sha256 for match in message.matches})
+        own = (match for match in message.matches if self.agent_id in (match.player_A_id, match.player_B_id))
+        announced = RoundAnnounced(message.round_id)
+        if match := next(own, None):
+            opponent = match.player_B_id if match.player_A_id == self.agent_id else match.player_A_id
+            announced = RoundAnnounced(message.round_id, match.match_id, opponent)
+        self._watch(self.agent_id, announced)
+        return await self._told(message)
+
+    async def _told_standings(self, message: v2.LeagueStandingsUpdate) -> Reply:
+        self._watch(self.agent_id, StandingsChanged(message.round_id, tuple(map(row_of, message.standings))))
         return await self._told(message)
 
     async def _told(self, message: Message) -> Reply:
@@ -261,19 +304,30 @@ class Player:
 
     async def _told_end(self, message: v2.LeagueCompleted) -> Reply:
         self.log.info("league_completed", champion=message.champion.player_id)
+        over = LeagueOver(message.champion.player_id)
         if not self._done.is_set():
             own = next((row for row in message.final_standings if row.player_id == self.agent_id), None)
             counted = "wins" if self._settings.protocol == PROTOCOL_V1 else "points"
             place = f"{self.agent_id} is number {own.rank} with {own.points} {counted}; " if own else ""
+            over = replace(over, rank=own.rank, points=own.points) if own else over
             self._remark(f"The league is over: {place}the champion is {message.champion.player_id}.")
-        self._end()
+        self._end(over)
         return OK
 
-    def _end(self) -> None:
+    def _end(self, over: LeagueOver | None = None) -> None:
         self.state = advance(self.state, AgentState.SHUTDOWN)
-        self._done.set()
+        if not self._done.is_set():
+            self._done.set()
+            self._watch(self.agent_id, over or LeagueOver())
 
     async def _get_state(self, params: Mapping[str, Any]) -> Reply:
+        wanted = params.get("player_id", self.agent_id)
+        if wanted != self.agent_id:
+            raise Refusal(
+                ErrorCode.PLAYER_NOT_REGISTERED,
+                f"{self.agent_id} tells of itself alone; ask the league manager's get_player for others",
+                player_id=shown(wanted),
+            )
         history = self._memory() if self._session.registered.is_set() else None
         return {
             "player_id": self.agent_id,
@@ -291,6 +345,11 @@ class Player:
         """The next step of our life, where it is the next one: after a return we may be further already."""
         if self.state is BEFORE[state]:
             self.state = advance(self.state, state)
+
+
+def row_of(standing: Standing) -> StandingsRow:
+    """A line of the table, as everybody inside knows it."""
+    return StandingsRow(*(getattr(standing, name) for name in StandingsRow.__slots__))
 
 
 def _applicant(settings: PlayerSettings) -> Applicant:

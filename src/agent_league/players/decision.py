@@ -4,9 +4,11 @@ import asyncio
 import inspect
 import sys
 import traceback
+from dataclasses import asdict
+from typing import Any
 
 from agent_league.log import JsonLogger
-from agent_league.players.observation import Move, Observation, Strategy
+from agent_league.players.observation import Observation, Strategy, Thought, Usage
 
 KEPT_DECISIONS = 1000
 
@@ -23,11 +25,11 @@ class Decision:
     def __init__(self, strategy: Strategy, log: JsonLogger) -> None:
         self._strategy = strategy
         self._log = log
-        self._decided: dict[Question, asyncio.Task[Move]] = {}
-        self._thinking: set[asyncio.Task[Move]] = set()
+        self._decided: dict[Question, asyncio.Task[Thought]] = {}
+        self._thinking: set[asyncio.Task[Thought]] = set()
         self._complained = False
 
-    async def decide(self, observation: Observation) -> Move:
+    async def decide(self, observation: Observation) -> Thought:
         question = _question(observation)
         decided = self._decided.get(question)
         if decided is None:
@@ -43,21 +45,28 @@ class Decision:
             del self._decided[question]
 
     async def close(self) -> None:
-        """Ends what is still being thought about."""
+        """Ends what is still being thought about, and the strategy where it has an end."""
         for thought in self._thinking:
             thought.cancel()
         await asyncio.gather(*self._thinking, return_exceptions=True)
+        if close := getattr(self._strategy, "close", None):
+            try:
+                await close()
+            except Exception as error:  # noqa: BLE001 - as in _choose
+                self._log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
-    def _think(self, observation: Observation) -> asyncio.Task[Move]:
+    def _think(self, observation: Observation) -> asyncio.Task[Thought]:
         thought = asyncio.create_task(self._choose(observation))
         self._thinking.add(thought)
         thought.add_done_callback(self._thinking.discard)
         return thought
 
-    async def _choose(self, observation: Observation) -> Move:
+    async def _choose(self, observation: Observation) -> Thought:
         """A strategy that raises or cheats costs its player nothing but the choice."""
+        usage = None
         try:
-            move = await self._ask(observation)
+            thought = await ask(self._strategy, observation)
+            move, usage = thought.move, thought.usage
             legal = [option for option in observation.legal_moves if option == move]
         except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the player
             trace = traceback.format_exc()
@@ -75,7 +84,9 @@ class Decision:
         # The referee's own spelling of the move: the strategy's may be equal and yet be written otherwise (True for 1).
         chosen = legal[0] if legal else observation.random.choice(observation.legal_moves)
         self._log.debug("decided", match_id=observation.match_id, move=chosen)
-        return chosen
+        if usage is not None:
+            self._log.info("move_cost", match_id=observation.match_id, step=observation.step, **asdict(usage))
+        return Thought(chosen, usage)
 
     def _complain(self, sentence: str) -> None:
         """Tells whoever wrote the strategy, in the player's own terminal; once, for it will fail again."""
@@ -83,13 +94,19 @@ class Decision:
             self._complained = True
             sys.stderr.write(f"{sentence}\nFurther failures are in {self._log.log_file}.\n")
 
-    async def _ask(self, observation: Observation) -> Move:
-        choose = self._strategy.choose
-        if getattr(self._strategy, "instant", False) or inspect.iscoroutinefunction(choose):
-            move = choose(observation)
-        else:
-            move = await asyncio.to_thread(choose, observation)
-        return await move if inspect.isawaitable(move) else move
+
+async def ask(strategy: Strategy, observation: Observation) -> Thought:
+    """What a strategy says, however it is written."""
+    choose = strategy.choose
+    if getattr(strategy, "instant", False) or inspect.iscoroutinefunction(choose):
+        said: Any = choose(observation)
+    else:
+        said = await asyncio.to_thread(choose, observation)
+    if inspect.isawaitable(said):
+        said = await said
+    if not isinstance(said, Thought):
+        return Thought(said)
+    return said if isinstance(said.usage, Usage) else Thought(said.move)
 
 
 def _question(observation: Observation) -> Question:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from random import Random
 from typing import Any, Protocol
 
@@ -45,6 +46,8 @@ class Observation:
     """All games of ours, oldest first."""
     random: Random = field(default_factory=Random)
     """The dice to use: the same under the same seed."""
+    deadline: datetime | None = None
+    """When the answer has to be there, by the player's own clock; None where the referee doesn't say."""
 
     @property
     def of_this_game(self) -> list[GameRecord]:
@@ -79,12 +82,38 @@ def counted(moves: Iterable[Move]) -> list[tuple[Move, int]]:
     return [(by_text[text], count) for text, count in Counter(map(repr, moves)).most_common()]
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a move has cost: it is sent with the move, and so gets into the match file."""
+
+    model: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    """None where nobody knows the price."""
+    latency_ms: int = 0
+    attempts: int = 0
+    """How often the model was asked."""
+    fallback: str | None = None
+    """Why the move is not the model's own; None where it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """A move, and what it has cost to find it."""
+
+    move: Move
+    usage: Usage | None = None
+
+
 class Strategy(Protocol):
     """An idea of how to play: one function, plain or a coroutine.
 
     One that answers at once may say so with a class attribute `instant = True`; it is then called without a thread.
+    One that has something to put away has a coroutine `close`, which is called when its player ends. One with settings
+    has a class method `configured(defaults, remark)`, given `defaults/player.json` and a way to talk to its owner.
     """
 
-    def choose(self, observation: Observation) -> Move:
-        """The move to make."""
+    def choose(self, observation: Observation) -> Move | Thought:
+        """The move to make, by itself or in a Thought."""
         ...

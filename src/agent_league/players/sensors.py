@@ -2,23 +2,27 @@
 
 import hashlib
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
+from agent_league.clock import Clock, SystemClock, parse_utc
 from agent_league.players.observation import GameRecord, Observation
 from agent_league.protocol import v2
 
 PARITIES = ("even", "odd")
 LONGEST_DETAILS = 4096
 """Characters that a result may say beside what we know it by; a history is kept for long."""
+LONGEST_LIMIT = timedelta(days=1)
 
 
 class Sensors:
     """Reads what comes in. Under a seed, each question of a match has its own dice, whatever else goes on."""
 
-    def __init__(self, seed: str | None, name: str) -> None:
+    def __init__(self, seed: str | None, name: str, clock: Clock | None = None) -> None:
         self._seed = seed
         self._name = name
+        self._clock = clock or SystemClock()
 
     def see_parity_call(
         self,
@@ -109,7 +113,15 @@ class Sensors:
             standings=context.your_standings.model_dump() if context and context.your_standings else {},
             history=history,
             random=self._dice(call.match_id, step),
+            deadline=self._deadline(call),
         )
+
+    def _deadline(self, call: v2.ChooseParityCall | v2.GameMoveCall) -> datetime | None:
+        """How long the referee gives us, from now: its clock may be wrong, or ours."""
+        asked, until = parse_utc(call.timestamp), parse_utc(call.deadline or "")
+        if asked is None or until is None or until < asked:
+            return None
+        return self._clock.now() + min(until - asked, LONGEST_LIMIT)
 
     def _dice(self, match_id: str, step: int) -> Random:
         if self._seed is None:

@@ -1,9 +1,11 @@
 """The built-in strategies, one file an idea. They come in by the entry point group `agent_league.strategies`."""
 
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
+from agent_league.config import PlayerDefaults
 from agent_league.errors import ConfigError
 from agent_league.players.observation import Strategy
 
@@ -15,10 +17,18 @@ def strategy_names() -> tuple[str, ...]:
     return tuple(sorted(point.name for point in entry_points(group=GROUP)))
 
 
-def load_strategy(name: str) -> Strategy:
-    """A new instance of a strategy."""
-    strategy: Strategy = _strategy_class(name)()
+def load_strategy(
+    name: str, defaults: PlayerDefaults | None = None, remark: Callable[[str], None] | None = None
+) -> Strategy:
+    """A new instance of a strategy; one with settings finds them in `defaults`, and talks to its owner by `remark`."""
+    made = _strategy_class(name)
+    strategy: Strategy = made.configured(defaults or PlayerDefaults(), remark) if has_settings(name) else made()
     return strategy
+
+
+def has_settings(name: str) -> bool:
+    """Whether a strategy is made from settings, which may be wrong."""
+    return hasattr(_strategy_class(name), "configured")
 
 
 @cache

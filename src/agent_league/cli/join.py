@@ -1,0 +1,94 @@
+"""`league join`: an MCP host, such as Claude Desktop, as a player in somebody's league."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent_league.cli.options import Home, Set, open_home, say
+
+if TYPE_CHECKING:
+    from agent_league.gateway.seat import HostSeat
+
+LeagueUrl = Annotated[str, typer.Argument(metavar="LEAGUE_URL", help="The League Manager's address.")]
+Fallback = Annotated[str, typer.Option(help="The strategy that plays where no move comes in time.", metavar="STRATEGY")]
+OwnPort = Annotated[
+    int | None, typer.Option(min=1, max=65535, help="The player's own port (default: a free one, kept for next time).")
+]
+Host = Annotated[str, typer.Option(help="The address at which the league calls the player.")]
+LONGEST_NAME = 100
+
+
+def join(
+    league_url: LeagueUrl,
+    name: Annotated[str, typer.Option(help="The name to show.")],
+    http: Annotated[
+        int | None, typer.Option("--http", min=1, max=65535, help="Serve MCP over HTTP at this port.", metavar="PORT")
+    ] = None,
+    fallback: Fallback = "random",
+    port: OwnPort = None,
+    host: Host = "127.0.0.1",
+    home: Home = None,
+    settings: Set = None,
+) -> None:
+    """Let an MCP host play: a gateway with tools to join a league, wait for turns and move.
+
+    Over standard input and output unless --http is given. The league is joined when the host calls join_league.
+    """
+    from agent_league.arena.hosting import run_async
+    from agent_league.arena.solo import interruption
+    from agent_league.gateway.hosting import serve_http, serve_stdio
+
+    async def serve() -> None:
+        seat = make_seat(league_url, name, fallback, port, host, home, settings)
+        where = f"plays as {name!r} in the league of {seat.settings.manager} once the host calls join_league"
+        if http is None:
+            say(f"This gateway speaks MCP on standard input and output; it {where}. Ctrl-C ends it.")
+            await serve_stdio(seat, interruption())
+        else:
+            address = f"http://localhost:{http}/mcp"
+            await serve_http(seat, http, interruption(), lambda: say(f"MCP gateway at {address}; it {where}."))
+
+    run_async(serve())
+
+
+def make_seat(
+    league_url: str,
+    name: str,
+    fallback: str,
+    port: int | None,
+    host: str,
+    home: Path | None,
+    settings: list[str] | None,
+    remark: Callable[[str], None] = say,
+) -> "HostSeat":
+    """A seat in the league at an address, made inside a running event loop."""
+    from agent_league.arena.addresses import manager_endpoint
+    from agent_league.config.home import find_home
+    from agent_league.errors import UserError
+    from agent_league.gateway.seat import HostSeat
+    from agent_league.model.names import is_showable
+    from agent_league.players.app import PlayerSettings
+    from agent_league.players.strategies import load_strategy, strategy_names
+
+    if not is_showable(name) or not 1 <= len(name) <= LONGEST_NAME:
+        raise UserError(f"--name {name!r}: expected 1 to {LONGEST_NAME} characters that people can see")
+    if fallback not in strategy_names():
+        known = ", ".join(strategy_names())
+        raise UserError(f"--fallback: no strategy {fallback!r} is installed (there are: {known})")
+    manager = manager_endpoint(league_url, "LEAGUE_URL")
+    # A host starts us in whatever folder it is in itself, which may not be ours to write in.
+    home, loader = open_home(home or find_home(Path.cwd()) or Path.home() / ".agent-league", settings)
+    defaults = loader.load_player_defaults()
+    identity = PlayerSettings(
+        system=loader.load_system(),
+        home=home,
+        manager=manager,
+        endpoint="",
+        wanted_id="player",
+        display_name=name,
+        version=defaults.version,
+        game_types=defaults.game_types,
+    )
+    return HostSeat(identity, load_strategy(fallback, defaults, remark), host=host, port=port, remark=remark)

@@ -1,0 +1,85 @@
+"""The seat's MCP server towards hosts: over standard input and output, or over HTTP."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import orjson
+
+from agent_league.arena.seats import LOOPBACK
+from agent_league.errors import FrameCode, FrameError
+from agent_league.gateway.seat import HostSeat
+from agent_league.gateway.typed import TypedLines
+from agent_league.log import JsonLogger
+from agent_league.storage.paths import DataPaths
+from agent_league.transport import jsonrpc
+from agent_league.transport.http_guard import Guard
+from agent_league.transport.http_server import AgentApp, HttpServer
+from agent_league.transport.mcp.door import Door
+from agent_league.version import __version__
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+
+NOT_BARE = "this is a gateway for MCP hosts, not an agent of the league: speak MCP to it"
+
+
+async def serve_stdio(seat: HostSeat, stop: asyncio.Event) -> None:
+    """Serves one host until it closes our input, or `stop`. Standard output belongs to MCP alone meanwhile."""
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the SDK takes a second to import
+
+    server = _server(seat)
+
+    async def serve() -> None:
+        async with stdio_server(stdin=cast("Any", TypedLines())) as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    await _until(stop, asyncio.create_task(serve()), seat)
+
+
+async def serve_http(seat: HostSeat, port: int, stop: asyncio.Event, ready: Callable[[], None]) -> None:
+    """Serves any number of hosts at `/mcp` until `stop`."""
+    network, home = seat.settings.system.network, seat.settings.home
+    log = JsonLogger("gateway", log_root=DataPaths(home).logs)
+    app = AgentApp(
+        _answer,
+        lambda: {"status": "ok", "role": "gateway", "id": seat.settings.display_name, "version": __version__},
+        Guard((*network.allowed_hosts, network.base_host)),
+        door=Door(lambda: _server(seat), log),
+    )
+    server = HttpServer(app, LOOPBACK, port, "the gateway", "Choose another with --http.")
+    await server.start()
+    try:
+        ready()
+        await stop.wait()
+    finally:
+        await server.stop()
+        await seat.leave()
+        log.close()
+
+
+async def _until(stop: asyncio.Event, serving: asyncio.Task[None], seat: HostSeat) -> None:
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+    finally:
+        for task in (stopping, serving):
+            task.cancel()
+        await asyncio.gather(stopping, serving, return_exceptions=True)
+        await seat.leave()
+
+
+def _server(seat: HostSeat) -> "Server[Any]":
+    from agent_league.gateway.server import seat_server  # noqa: PLC0415 - it imports the SDK
+
+    return seat_server(seat)
+
+
+async def _answer(body: bytes, _bearer: str | None = None) -> bytes | None:
+    try:
+        request_id = jsonrpc.echoed_id(jsonrpc.parse_body(body))
+    except FrameError as error:
+        return orjson.dumps(jsonrpc.error_frame(error, None))
+    return orjson.dumps(jsonrpc.error_frame(FrameError(FrameCode.METHOD_NOT_FOUND, NOT_BARE), request_id))

@@ -1,0 +1,179 @@
+"""The seat: an ordinary player towards the league, played from outside through its mailbox.
+
+It takes its place when it is asked to, and comes back to it after a restart. Knows neither MCP nor a terminal.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from agent_league.arena.addresses import own_endpoint
+from agent_league.arena.hosting import app_of
+from agent_league.arena.rulebook import Rulebook
+from agent_league.arena.seats import LOOPBACK, Seat, Watchers
+from agent_league.errors import AgentLeagueError, CallFailed, PortInUse, Refusal, UserError
+from agent_league.log import redacted
+from agent_league.model.results import StandingsRow
+from agent_league.players.app import Player, PlayerSettings, row_of
+from agent_league.players.happenings import Happening, LeagueOver, Registered, StandingsChanged
+from agent_league.players.mailbox import Mailbox, Stopped
+from agent_league.players.observation import GameRecord, Strategy
+from agent_league.protocol.checks import read_fields
+from agent_league.protocol.v2.standings import Standing
+from agent_league.storage.credentials import CredentialsFile
+from agent_league.transport.http_client import HttpCarrier
+from agent_league.transport.http_server import HttpServer
+from agent_league.transport.peer import Line
+from agent_league.transport.session import Remark
+
+JOIN_SECONDS = 8.0
+"""How long whoever joins is kept waiting for the manager; the seat goes on trying after that."""
+ASK_SECONDS = 2.0
+PORTS = range(12_000, 32_000)
+"""Below those that systems give to outgoing connections: the port is wanted again at the next start."""
+TRIES = 50
+
+
+class HostSeat:
+    """One place in one league. `handle` names it; it lives as long as the process, whoever is connected."""
+
+    def __init__(
+        self,
+        settings: PlayerSettings,
+        fallback: Strategy,
+        *,
+        host: str = LOOPBACK,
+        port: int | None = None,
+        remark: Remark | None = None,
+    ) -> None:
+        self.settings = replace(settings, exit_when_done=True)
+        self.handle = f"seat-{secrets.token_hex(8)}"
+        self.mailbox = Mailbox(fallback, patience=settings.system.timeouts.move_timeout_sec)
+        self.player: Player | None = None
+        self.names: dict[str, str] = {}
+        self.is_over = False
+        self.failure: Exception | None = None
+        self._host = host
+        self._port = port
+        self._remark = remark
+        self._rows: tuple[StandingsRow, ...] = ()
+        self._asked_for: set[str] = set()
+        self._registered = asyncio.Event()
+        self._playing: asyncio.Task[None] | None = None
+        self._carrier: HttpCarrier | None = None
+
+    @property
+    def games(self) -> Sequence[GameRecord]:
+        return self.player.games if self.player else ()
+
+    @property
+    def has_joined(self) -> bool:
+        return self._registered.is_set()
+
+    async def join(self, seconds: float | None = JOIN_SECONDS) -> bool:
+        """Takes the seat, or comes back to it; whether the league has taken us in so far. Raises why it does not."""
+        if self._playing is None or self._playing.done():
+            self._registered, self.is_over, self.failure = asyncio.Event(), False, None
+            self._playing = asyncio.create_task(self._play())
+        registered = asyncio.create_task(self._registered.wait())
+        try:
+            await asyncio.wait({registered, self._playing}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            registered.cancel()
+        if self.failure and not self.has_joined:
+            raise self.failure
+        return self.has_joined
+
+    async def leave(self) -> None:
+        """Ends the player and everything that is open."""
+        if self._playing:
+            self._playing.cancel()
+            await asyncio.wait({self._playing})
+        if self._carrier:
+            await self._carrier.close()
+
+    async def standings(self) -> tuple[StandingsRow, ...]:
+        """The table as the manager has it now, else as it was told last."""
+        line = Line(self._outgoing())
+        with suppress(CallFailed, Refusal):
+            frame = line.encode("get_standings", {})
+            answer = await line.send(self.settings.manager, frame, ASK_SECONDS)
+            rows = answer.get("standings") if isinstance(answer, dict) else None
+            if isinstance(rows, list):
+                self._keep(tuple(row_of(read_fields(Standing, row)) for row in rows))
+        return self._rows
+
+    async def learn_names(self, player_ids: Iterable[str | None]) -> None:
+        """Asks the manager how these players are called, once for each of them."""
+        unknown = {one for one in player_ids if one} - self.names.keys() - self._asked_for
+        if unknown:
+            self._asked_for |= unknown
+            await self.standings()
+
+    async def rules(self, game_type: str | None) -> dict[str, Any]:
+        """A game's rules in plain words; raises a Refusal."""
+        return dict(await Rulebook(self.settings).get_rules({"game_type": game_type} if game_type else {}))
+
+    def without_secrets(self, data: Any) -> Any:
+        """Data without our token, whoever may have put it there: referees know it."""
+        token = self.player.token if self.player else None
+        return redacted(data, (token,) if token else ())
+
+    def _see(self, _player_id: str, happening: Happening) -> None:
+        if isinstance(happening, StandingsChanged):
+            self._keep(happening.rows)
+        self.is_over = self.is_over or isinstance(happening, LeagueOver)
+        self.mailbox.add(happening)
+        if isinstance(happening, Registered):
+            self._registered.set()
+
+    def _keep(self, rows: tuple[StandingsRow, ...]) -> None:
+        self._rows = rows
+        self.names.update((row.player_id, row.display_name) for row in rows)
+
+    async def _play(self) -> None:
+        """From the registration to the end of the league; whatever goes wrong is an event for whoever waits."""
+        server: HttpServer | None = None
+        try:
+            server = self._served()
+            await server.start()
+            assert self.player is not None  # noqa: S101 - `_served` has made it
+            await self.player.run()
+        except Exception as error:  # noqa: BLE001 - the player ends here, and its owner must not wait for ever
+            self.failure = error
+            self.mailbox.add(Stopped(str(error) if isinstance(error, AgentLeagueError) else repr(error)))
+        finally:
+            if server:
+                await server.stop()
+
+    def _served(self) -> HttpServer:
+        """The player behind its server, at the port of last time: there it is known as the one who comes back."""
+        memo = CredentialsFile(self.settings.home, "seat", self.settings.display_name, "", self.settings.manager)
+        port = self._port or memo.load().get("port")
+        if isinstance(port, int):
+            return self._serve_at(port)
+        for free in secrets.SystemRandom().sample(PORTS, TRIES):
+            with suppress(PortInUse):
+                server = self._serve_at(free)
+                memo.save({"port": free})
+                return server
+        raise UserError(f"No port from {PORTS[0]} to {PORTS[-1]} seems to be free; name one with --port.")
+
+    def _serve_at(self, port: int) -> HttpServer:
+        name, network = self.settings.display_name, self.settings.system.network
+        endpoint = own_endpoint(self._host, port, network.base_host)
+        settings = replace(self.settings, endpoint=endpoint, wanted_id=f"player-{port}")
+        seat = Seat(settings, port, self._host, self.mailbox)
+        agent = seat.take(self._outgoing(), Watchers(player=self._see, remark=self._remark))
+        hint = f"Is {name!r} playing already? Stop that, or choose another --name or --port."
+        server = HttpServer(app_of(seat, agent), self._host, port, f"the player {name!r}", hint)
+        self.player = agent if isinstance(agent, Player) else None
+        return server
+
+    def _outgoing(self) -> HttpCarrier:
+        if self._carrier is None:
+            self._carrier = HttpCarrier()
+        return self._carrier

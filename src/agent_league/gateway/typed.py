@@ -1,0 +1,46 @@
+"""Lines from standard input, read in a thread of their own: whoever reads may end although nobody types."""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator
+
+STDIN = 0
+
+
+class TypedLines:
+    """The lines that come in, in order; the end of the input ends them."""
+
+    def __init__(self, fd: int = STDIN) -> None:
+        self._fd = fd
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        # A thread that waits in `input()` holds a lock that the end of the interpreter wants; one in `read` holds none.
+        threading.Thread(target=self._read, daemon=True).start()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while (line := await self.next()) is not None:
+            yield line
+
+    async def next(self) -> str | None:
+        """The next line; None at the end, however often one asks."""
+        line = await self._lines.get()
+        if line is None:
+            self._lines.put_nowait(None)
+        return line
+
+    def _read(self) -> None:
+        rest = b""
+        try:
+            while chunk := os.read(self._fd, 65536):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._put(line.decode(errors="replace"))
+            if rest:
+                self._put(rest.decode(errors="replace"))
+            self._put(None)
+        except (OSError, RuntimeError):  # the terminal is gone, or the loop is closed
+            return
+
+    def _put(self, line: str | None) -> None:
+        self._loop.call_soon_threadsafe(self._lines.put_nowait, line)

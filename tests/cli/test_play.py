@@ -1,0 +1,212 @@
+"""`league play`: a person at a terminal, or a program at a pipe, in a real league."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.cli.play import chosen
+from tests.cli.command import BOUND, LEAGUE, environment, free_ports, league
+from tests.gateway.league import league_of
+
+if sys.platform == "win32":
+    pytest.skip("there are no pseudo-terminals", allow_module_level=True)
+
+import pty
+
+TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""So that Ctrl-C is a signal here too."""
+
+
+class Terminal:
+    """`league play` in a pseudo-terminal, with what stands on the screen."""
+
+    def __init__(self, *options: object) -> None:
+        self._own, theirs = pty.openpty()
+        command = [sys.executable, "-c", TAKE_TERMINAL, *LEAGUE, "play", *map(str, options)]
+        self.process = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), start_new_session=True
+        )
+        os.close(theirs)
+        self.text = ""
+        self._read = 0
+
+    def shows(self, pattern: str) -> re.Match[str]:
+        """Waits until something new is on the screen."""
+        deadline = time.monotonic() + BOUND
+        while not (found := re.search(pattern, self.text[self._read :], re.DOTALL)):
+            assert time.monotonic() < deadline, f"no {pattern!r} in {self.text[self._read :]!r}"
+            if select.select([self._own], [], [], 0.5)[0]:
+                try:
+                    self.text += os.read(self._own, 65536).decode()
+                except OSError:  # the other side is closed
+                    deadline = 0
+        self._read += found.end()
+        return found
+
+    def types(self, text: str) -> None:
+        os.write(self._own, text.encode())
+
+    def ends(self) -> int:
+        return self.process.wait(BOUND)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._own)
+
+
+@contextmanager
+def terminal(*options: object) -> Iterator[Terminal]:
+    opened = Terminal(*options)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def test_a_person_plays_a_league_at_a_terminal(tmp_path: Path) -> None:
+    with (
+        league_of(tmp_path / "league", players=4, ours=3) as processes,
+        terminal(f"localhost:{processes.port}", "--name", "Dana", "--home", tmp_path / "dana") as screen,
+    ):
+        screen.shows("Joining the league of http://localhost:")
+        screen.shows(r"You are (P0\d) in league_2025_even_odd")
+        screen.shows("Even/Odd: Both players name a parity")
+        screen.types("2\n")  # before anybody has asked: meant for nothing
+        for typed, played in (("1\n", "even"), ("odd\n", "odd"), ("EV\n", "even")):
+            name = screen.shows(r"Round \d: you meet (Agent \d+ \(P0\d\))\.")[1]
+            screen.shows(rf"R\dM\d: your move against {re.escape(name)}, \d+ s\.")
+            screen.shows("1 even, 2 odd > ")
+            screen.shows(r"\x1b7\r *\d+ s  \x1b8")
+            if played == "odd":
+                screen.types("neither\n")
+                screen.shows("'neither' is none of them. 1 even, 2 odd > ")
+            screen.types(typed)
+            screen.shows(f"You play {played}.")
+            screen.shows(
+                rf"R\dM\d: (You win|You lose|A draw) against {re.escape(name)}\. [^.]*number was \d+ \(\w+\)\."
+            )
+            screen.shows(r"After round \d.*Dana")
+        screen.shows("The league is over: P0. is number . with . points; the champion is P0.")
+        assert screen.ends() == 0
+        assert [process.ends() for process in processes.all] == [0] * 5
+    assert "Traceback" not in screen.text
+    assert "fallback" not in screen.text
+
+
+def test_a_person_who_does_not_answer_is_played_for_and_what_was_half_typed_is_forgotten(tmp_path: Path) -> None:
+    with (
+        league_of(tmp_path / "league", players=3, ours=2, move_seconds=6) as processes,
+        terminal(processes.url, "--name", "Dana", "--home", tmp_path / "dana", "--fallback", "always_even") as screen,
+    ):
+        screen.shows("1 even, 2 odd > ")
+        screen.types("od")
+        screen.shows("Time is up in R.M.: the fallback strategy played even for you.")
+        screen.shows("1 even, 2 odd > ")
+        screen.types("d\n")  # with the beginning from before this would be "odd"
+        screen.shows("'d' is none of them")
+        screen.types("o\n")
+        screen.shows("You play odd.")
+        screen.shows("The league is over")
+        assert screen.ends() == 0
+
+
+def test_ctrl_c_leaves_with_a_sentence_and_the_same_command_comes_back(tmp_path: Path) -> None:
+    options = ["--name", "Dana", "--home", tmp_path / "dana"]
+    with league_of(tmp_path / "league", players=2, ours=1) as processes:
+        with terminal(processes.url, *options) as screen:
+            player_id = screen.shows(r"You are (P0\d)")[1]
+            screen.shows("1 even, 2 odd > ")
+            screen.types("\x03")
+            screen.shows("You leave. Matches to come are lost unless you come back; the same command does that.")
+            assert screen.ends() == 0
+            assert "Traceback" not in screen.text
+        with terminal(processes.url, *options) as screen:
+            assert screen.shows(r"You are (P0\d)")[1] == player_id
+            screen.shows("1 even, 2 odd > ")
+            screen.types("1\n")
+            screen.shows("(You win|You lose|A draw) against")
+            screen.shows("The league is over")
+            assert screen.ends() == 0
+
+
+@pytest.mark.parametrize(("typed", "ending"), [("even\nodd\n", ""), ("1\n", "There is no input any more")])
+def test_at_a_pipe_it_writes_plain_lines_and_reads_an_answer_for_each_question(
+    tmp_path: Path, typed: str, ending: str
+) -> None:
+    with league_of(tmp_path / "league", players=3, ours=2, move_seconds=6) as processes:
+        done = subprocess.run(
+            [*LEAGUE, "play", processes.url, "--name", "Pipe", "--home", str(tmp_path / "pipe")],
+            input=typed,
+            capture_output=True,
+            text=True,
+            timeout=BOUND,
+            env=environment(),
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert [process.ends() for process in processes.all] == [0] * 4
+    assert "\x1b" not in done.stdout
+    assert done.stdout.count("1 even, 2 odd > \n") == 2
+    assert done.stdout.count("You play ") == typed.count("\n")
+    assert done.stdout.count("the fallback strategy played") == 2 - typed.count("\n")
+    assert ending in done.stdout
+
+
+def test_a_manager_that_refuses_ends_it_with_a_sentence(tmp_path: Path) -> None:
+    port = free_ports(1)
+    with league_of(tmp_path / "league", players=2, ours=2, stays=True) as processes:
+        processes.manager.prints("The league starts")
+        late = league("play", processes.url, "--name", "Late", "--home", tmp_path / "late", "--port", port)
+        wrong = league("play", "ftp://x", "--home", tmp_path / "late")
+    assert late.returncode == 1
+    assert "rejected the registration: Registration closed (the league has started)" in late.stderr
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "LEAGUE_URL 'ftp://x' is no address" in wrong.stderr
+
+
+def test_without_a_manager_it_says_so_and_waits(tmp_path: Path) -> None:
+    with terminal(f"localhost:{free_ports(1)}", "--name", "Dana", "--home", tmp_path) as screen:
+        screen.shows("No League Manager answers at http://localhost:[0-9]+/mcp yet; waiting for it.")
+        screen.process.send_signal(signal.SIGINT)
+        screen.shows("You leave.")
+        assert screen.ends() == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "legal", "meant"),
+    [
+        ("1", ("even", "odd"), "even"),
+        (" 2 ", ("even", "odd"), "odd"),
+        ("3", ("even", "odd"), None),
+        ("0", ("even", "odd"), None),
+        ("Odd", ("even", "odd"), "odd"),
+        ("e", ("even", "odd"), "even"),
+        ("", ("even", "odd"), None),
+        ("x", ("even", "odd"), None),
+        ("r", ("rock", "rope", "paper"), None),
+        ("roc", ("rock", "rope", "paper"), "rock"),
+        ("rock", ("rock", "rocket"), "rock"),
+        ("2", (2, 3, 1), 2),
+        ("4", (2, 3, 1), None),
+        ("[0, 1]", ([0, 1], [1, 1]), [0, 1]),
+        ("2", ([0, 1], [1, 1]), [1, 1]),
+    ],
+)
+def test_a_move_is_chosen_by_name_number_or_beginning(typed: str, legal: Sequence[Any], meant: Any) -> None:
+    assert chosen(typed, legal) == meant

@@ -1,0 +1,67 @@
+"""The gateway over HTTP, in both revisions of MCP: several hosts on one seat, beats while they wait, a quick end."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from mcp import Client
+
+from agent_league.gateway import server
+from agent_league.gateway.hosting import serve_http
+from tests.cli.command import free_ports
+from tests.gateway.host import hosting
+from tests.gateway.league import tool
+from tests.players.chair import game_over
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_hosts_share_the_seat_and_hear_beats_while_they_wait(
+    home: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setattr(server, "BEAT_SECONDS", 0.01)
+    port, stop, ready = free_ports(1), asyncio.Event(), asyncio.Event()
+    async with hosting(home) as host:
+        serving = asyncio.create_task(serve_http(host.seat, port, stop, ready.set))
+        await ready.wait()
+        url = f"http://localhost:{port}/mcp"
+        async with Client(url, mode=mode) as first, Client(url, mode=mode) as second:
+            joined = await tool(first, "join_league")
+            assert await tool(second, "join_league") == joined
+            beats = asyncio.Queue[float]()
+
+            async def beat(progress: float, total: float | None, message: str | None) -> None:
+                await beats.put(progress)
+
+            arguments = {"seat": joined["seat"], "after": 1}
+            waiting = asyncio.create_task(first.call_tool("wait_for_turn", arguments, progress_callback=beat))
+            assert [await beats.get() for _ in range(3)]
+            await host.told("notify_match_result", game_over())
+            news = (await waiting).structured_content
+            assert [event["kind"] for event in news["events"]] == ["result"]
+        async with Client(url, mode=mode) as third:
+            assert await tool(third, "wait_for_turn", **arguments) == news, "the seat isn't the connection's"
+        stop.set()
+        await serving
+
+
+async def test_it_ends_in_the_midst_of_a_wait(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "BEAT_SECONDS", 0.01)
+    port, stop, ready = free_ports(1), asyncio.Event(), asyncio.Event()
+    async with hosting(home) as host:
+        serving = asyncio.create_task(serve_http(host.seat, port, stop, ready.set))
+        await ready.wait()
+        async with Client(f"http://localhost:{port}/mcp") as client:
+            seat = (await tool(client, "join_league"))["seat"]
+            waits = asyncio.Event()
+
+            async def beat(progress: float, total: float | None, message: str | None) -> None:
+                waits.set()
+
+            arguments = {"seat": seat, "after": 1}
+            waiting = asyncio.create_task(client.call_tool("wait_for_turn", arguments, progress_callback=beat))
+            await waits.wait()
+            async with asyncio.timeout(20):
+                stop.set()
+                await serving
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)

@@ -1,0 +1,153 @@
+"""The seat: taken when it is asked to, the same for whoever comes, and found again after a restart."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.errors import LeagueFailed, PortInUse
+from agent_league.gateway.seat import HostSeat
+from agent_league.players.mailbox import Stopped
+from agent_league.players.strategies.always import AlwaysOdd
+from agent_league.testing.peers import ScriptedManager, always, rubbish
+from tests.arena.guests import hosted, served
+from tests.cli.command import free_ports
+from tests.conftest import PlanMaker
+from tests.gateway.host import BOUND, hosting, settings_for
+from tests.players.chair import game_over
+
+
+def seat_at(home: Path, manager_port: int, **options: Any) -> HostSeat:
+    return HostSeat(settings_for(home, f"http://localhost:{manager_port}/mcp"), AlwaysOdd(), **options)
+
+
+async def test_nobody_registers_before_the_host_joins_and_joining_again_is_the_same_seat(home: Path) -> None:
+    async with hosting(home) as host:
+        await host.call("get_rules")
+        assert host.manager.heard("register_player") == []
+        first, *others = await asyncio.gather(*(host.call("join_league") for _ in range(3)))
+        assert others == [first, first]
+        assert first["seat"] == host.seat.handle
+        assert len(host.manager.heard("register_player")) == 1
+
+
+async def test_after_a_restart_it_is_the_same_player_also_in_a_league_that_has_begun(
+    plan: PlanMaker, home: Path
+) -> None:
+    port = free_ports(5)
+    made = plan(players=3, referees=1, manager_port=port, referee_port=port + 1, player_port=port + 2)
+    async with asyncio.timeout(BOUND), hosted(made, guests=1) as league:
+        first, second = seat_at(home, port), seat_at(home, port)
+        try:
+            assert await first.join()
+            assert first.player is not None
+            while not first.mailbox.open_turns:
+                await first.mailbox.wait(first.mailbox.last, BOUND)
+            await first.leave()
+            assert await second.join()
+            assert second.player is not None
+            assert second.player.agent_id == first.player.agent_id
+            assert second.handle != first.handle
+            while not second.is_over:
+                await second.mailbox.wait(second.mailbox.last, 1)
+                for turn in second.mailbox.open_turns:
+                    second.mailbox.move(turn.turn_id, "even")
+        finally:
+            await first.leave()
+            await second.leave()
+        completed = await league.completed()
+    assert {row.display_name for row in completed.standings} >= {"Claude"}
+    assert [row.played for row in completed.standings] == [2, 2, 2]
+
+
+async def test_a_second_one_of_the_same_name_is_told_that_the_first_is_playing(home: Path) -> None:
+    async with hosting(home) as host:
+        await host.call("join_league")
+        second = HostSeat(host.seat.settings, AlwaysOdd())
+        try:
+            with pytest.raises(PortInUse, match="Is 'Claude' playing already"):
+                await second.join()
+        finally:
+            await second.leave()
+
+
+async def test_a_port_of_one_s_own_is_used_and_a_taken_one_is_named(home: Path) -> None:
+    port = free_ports(2)
+    manager = ScriptedManager(f"http://localhost:{port}/mcp")
+    async with served(manager.answer, port):
+        seat = seat_at(home, port, port=port + 1)
+        try:
+            async with served(manager.answer, port + 1):
+                with pytest.raises(PortInUse, match=f"Port {port + 1} on 127.0.0.1"):
+                    await seat.join()
+            assert await seat.join(), "it is tried anew"
+            endpoint = manager.heard("register_player")[0]["player_meta"]["contact_endpoint"]
+            assert endpoint == f"http://localhost:{port + 1}/mcp"
+        finally:
+            await seat.leave()
+
+
+async def test_a_refused_registration_is_told_in_a_sentence_and_may_be_tried_again(home: Path) -> None:
+    rejected = {"message_type": "LEAGUE_REGISTER_RESPONSE", "status": "REJECTED", "reason": "Registration closed"}
+    async with hosting(home, scripts={"register_player": always(rejected)}) as host:
+        for _ in range(2):
+            assert "rejected the registration: Registration closed" in await host.refusal("join_league")
+        assert len(host.manager.heard("register_player")) == 2
+        events = host.seat.mailbox.events()
+        assert [type(event.what) for event in events] == [Stopped, Stopped]
+
+
+async def test_a_manager_that_isn_t_there_yet_is_found_when_it_comes(home: Path) -> None:
+    port = free_ports(1)
+    seat = seat_at(home, port)
+    try:
+        async with asyncio.timeout(BOUND):
+            assert not await seat.join(seconds=0.05)
+            manager = ScriptedManager(f"http://localhost:{port}/mcp")
+            async with served(manager.answer, port):
+                assert await seat.join(seconds=None)
+    finally:
+        await seat.leave()
+
+
+async def test_without_a_manager_s_table_the_last_one_told_counts(home: Path) -> None:
+    async with hosting(home, scripts={"get_standings": rubbish}) as host:
+        seat = (await host.call("join_league"))["seat"]
+        assert (await host.call("get_standings", seat=seat))["standings"] == []
+        numbers = dict.fromkeys(("played", "wins", "draws", "losses", "points"), 1)
+        row = {"rank": 1, "player_id": "P02", "display_name": "Beta", **numbers}
+        await host.told(
+            "update_standings", host.manager.message("LEAGUE_STANDINGS_UPDATE", round_id=1, standings=[row])
+        )
+        (shown,) = (await host.call("get_standings", seat=seat))["standings"]
+        assert shown["untrusted"] == {"player_id": "P02", "display_name": "Beta"}
+        assert host.seat.names == {"P02": "Beta"}
+
+
+async def test_after_the_league_the_host_may_join_the_next_one(home: Path) -> None:
+    champion = {"player_id": "P02", "display_name": "Beta", "points": 3}
+    over = {"total_rounds": 1, "total_matches": 1, "champion": champion, "final_standings": []}
+    async with hosting(home) as host:
+        joined = await host.call("join_league")
+        await host.told("notify_match_result", game_over())
+        await host.told("notify_league_completed", host.manager.message("LEAGUE_COMPLETED", **over))
+        news = await host.wait()
+        assert news["league_over"]
+        assert news["events"][-1]["kind"] == "league_over"
+        assert (await host.call("get_history", seat=joined["seat"]))["played"] == 1
+        while host.seat.is_over:  # the old player may still be taking its leave
+            again = await host.call("join_league")
+        assert again["seat"] == joined["seat"]
+        assert not (await host.wait(news["after"], max_wait_s=0))["league_over"]
+        assert len(host.manager.heard("register_player")) == 2
+
+
+async def test_what_a_manager_answers_in_place_of_an_acceptance_shows_no_token(home: Path) -> None:
+    strange = {"message_type": "LEAGUE_REGISTER_RESPONSE", "status": "PERHAPS", "auth_token": "secret 4711"}
+    async with hosting(home, scripts={"register_player": always(strange)}) as host:
+        refused = await host.refusal("join_league")
+        assert "PERHAPS" in refused
+        assert "4711" not in refused
+        with pytest.raises(LeagueFailed):
+            await host.seat.join()
