@@ -2,7 +2,7 @@
 
 The limit is the same calls (their number, their sizes, about the same number in flight) between the same client and the
 same server, with nothing in between: no league, no checks, no files. Figures of different machines can't be compared;
-their ratio can.
+their ratio can. Beside it stands what the MCP side costs a player that is only called bare (`mcp_cost`).
 """
 
 import argparse
@@ -15,7 +15,7 @@ import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,9 @@ from agent_league.model.events import LeagueCompleted, LeagueStarted, MatchFinis
 from agent_league.model.results import MatchResult, Scoring
 from agent_league.storage.repositories import MatchRepository
 from agent_league.transport.http_client import HttpCarrier
-from agent_league.transport.http_server import HttpServer, make_app
+from agent_league.transport.http_server import AgentApp, HttpServer
 from agent_league.transport.memory import MemoryNetwork
+from mcp_cost import measure_mcp_cost
 
 Sizes = tuple[int, int]
 """Bytes of a request and of its answer."""
@@ -57,7 +58,14 @@ class RecordingNetwork(MemoryNetwork):
         super().__init__()
         self.sizes: Counter[Sizes] = Counter()
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None) -> tuple[int, bytes]:
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
         status, body = await super().exchange(endpoint, frame, limit, bearer)
         self.sizes[len(frame), len(body)] += 1
         return status, body
@@ -161,7 +169,7 @@ def _echo(ports: range) -> None:
 
     async def serve() -> None:
         for port in ports:
-            await HttpServer(make_app(answer, dict), "127.0.0.1", port, "the bench").start()
+            await HttpServer(AgentApp(answer, dict), "127.0.0.1", port, "the bench").start()
         await asyncio.Event().wait()
 
     run_async(serve())
@@ -233,6 +241,7 @@ def report(arguments: argparse.Namespace, folder: Path) -> None:
         "limit_matches_per_second": round(statistics.median(row["limit"] for row in rows), 1),
         "ratio": round(ratio, 3),
         "seconds_to_start": round(statistics.median(row["start"] for row in rows), 3),
+        **measure_mcp_cost(folder / "calls", 3 * arguments.repeat).figures(),
     }
     if arguments.json:
         print(json.dumps(figures))
@@ -242,6 +251,11 @@ def report(arguments: argparse.Namespace, folder: Path) -> None:
     print(f"  limit   {figures['limit_matches_per_second']:>8} matches/s (the same calls, nothing in between)")
     print(f"  ratio   {figures['ratio']:>8}")
     print(f"  first match {figures['seconds_to_start']} s after the start of the processes")
+    print(f"a bare call costs a player {figures['bare_call_microseconds']} us of CPU without the MCP side; with it:")
+    print(f"  ratio   {figures['bare_call_ratio_with_mcp']:>8}")
+    print(f"  ratio   {figures['bare_call_ratio_with_mcp_in_use']:>8} (after a client has opened a session)")
+    print(f"its start costs {figures['player_start_seconds']} s; with it:")
+    print(f"  ratio   {figures['player_start_ratio_with_mcp']:>8}")
 
 
 if __name__ == "__main__":

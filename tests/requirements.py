@@ -794,6 +794,58 @@ REQUIREMENTS = (
     ),
     needs(
         "MCP",
+        "A fixture agent behind our endpoint passes all required server scenarios of both revisions; our agents pass"
+        " theirs against baselines.",
+        "mcp/conformance::the_fixture_agent_passes_all_that_a_revision_requires_of_a_server",
+        "mcp/conformance::an_agent_fails_what_its_baseline_says_and_nothing_else",
+    ),
+    needs(
+        "MCP",
+        "MCP Inspector lists and calls tools on all three roles.",
+        "mcp/inspector::inspector_lists_and_calls_the_tools_of_every_role",
+        "mcp/inspector::inspector_shows_a_refusal_as_an_error",
+    ),
+    needs(
+        "MCP",
+        "A script sets both up once, and says so where npm is missing.",
+        "mcp/node_tools::the_tools_are_installed_once_however_many_ask_at_the_same_time",
+        "mcp/node_tools::what_can_t_be_installed_is_told_in_a_sentence",
+    ),
+    needs(
+        "MCP",
+        "`mcp.Client` in both modes lists, reads and calls on all three roles, beside bare calls.",
+        "mcp/client::every_role_lists_its_tools_its_resources_and_its_prompts",
+        "mcp/client::every_resource_is_read_as_its_method_answers",
+        "mcp/client::every_prompt_is_written_from_what_its_role_knows",
+        "mcp/client::a_call_is_answered_as_a_bare_call_is_in_the_form_that_its_schema_promises",
+        "mcp/client::a_refused_call_is_an_error_that_holds_the_league_error",
+        "mcp/client::agents_in_processes_of_their_own_answer_too",
+    ),
+    needs(
+        "MCP",
+        "A token works in the envelope and as a bearer header.",
+        "mcp/client::a_token_works_in_the_envelope_and_as_a_bearer_header",
+    ),
+    needs(
+        "MCP",
+        "Updates of resources reach subscribers in both revisions.",
+        "mcp/client::a_subscriber_is_told_that_the_standings_change_while_a_league_is_played",
+    ),
+    needs(
+        "MCP",
+        "An agent that only plays never loads the SDK; the bench compares with and without.",
+        "mcp/client::agents_that_only_play_never_load_the_sdk",
+        "mcp/cost::the_bench_compares_a_player_with_mcp_and_one_without",
+    ),
+    needs(
+        "MCP",
+        "Whatever arrives on the MCP side, bare calls are answered, and the agent stops at once.",
+        "security/mcp_edge::what_is_no_proper_request_is_refused",
+        "security/mcp_edge::a_flood_of_sessions_and_streams_has_its_bounds_and_bare_calls_go_on",
+        "mcp/client::a_league_stops_at_once_while_clients_have_streams_open",
+    ),
+    needs(
+        "MCP",
         "A player that is nothing but an MCP server of the SDK takes part.",
         "mcp/server_player::the_sdk_s_own_server_plays_a_league_with_ours",
     ),

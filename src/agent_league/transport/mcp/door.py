@@ -37,7 +37,8 @@ METHOD = re.compile(rb'"method"\s*:\s*"(?:initialize|ping|[^"]*/[^"]*)"')
 SHARE = 4
 """One connection in so many may be MCP's: a stream holds its own for as long as it likes, and bare calls need some."""
 MOST_SESSIONS = 256
-IDLE_SECONDS = 1800
+IDLE_SECONDS = 600
+"""Of a session without a stream: so long it keeps its place from others."""
 LONGEST_LINE = 500
 
 

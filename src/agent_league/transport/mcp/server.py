@@ -191,6 +191,7 @@ class _Served:
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
     async def _ask(self, method: str, arguments: Mapping[str, Any], bearer: str | None) -> dict[str, Any]:
+        _check_writable(arguments)
         try:
             answer = await self._dispatcher.call(method, arguments, bearer)
         except FrameError as error:
@@ -199,6 +200,14 @@ class _Served:
                 raise MCPError(types.INVALID_PARAMS, f"no tool {method[:80]!r} here (there are: {known})") from None
             raise MCPError(int(error.code), error.message) from None
         return dict(answer)
+
+
+def _check_writable(arguments: Mapping[str, Any]) -> None:
+    """Refuses what no bare call can hold, such as half a character: an answer that quotes it couldn't be written."""
+    try:
+        orjson.dumps({**arguments})
+    except TypeError as error:
+        raise MCPError(types.INVALID_PARAMS, f"the arguments can't be written as JSON: {error}") from None
 
 
 def _tool(form: ToolForm) -> types.Tool:

@@ -58,7 +58,10 @@ class Updates:
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """`resources/subscribe` (2025-11-25)."""
-        _, wanted = self._sessions.setdefault(_session_id(ctx), (ctx.session, set()))
+        session_id = _session_id(ctx)
+        if not session_id:
+            raise MCPError(types.INVALID_REQUEST, "subscribe in a session: begin with initialize")
+        _, wanted = self._sessions.setdefault(session_id, (ctx.session, set()))
         if len(wanted) >= MOST_RESOURCES:
             raise MCPError(types.INVALID_PARAMS, f"a session may subscribe to {MOST_RESOURCES} resources")
         wanted.add(str(params.uri))
