@@ -1,5 +1,6 @@
 """What all tests share: homes, plans, and free ports."""
 
+import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,12 @@ FAST = {
 """Limits for tests with silent peers: as short as a busy machine allows."""
 
 PlanMaker = Callable[..., LeaguePlan]
+
+
+def pytest_configure() -> None:
+    """A shell starts what runs in its background deaf to Ctrl-C, and the commands under test would inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

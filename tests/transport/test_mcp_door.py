@@ -15,6 +15,7 @@ from mcp import Client
 from mcp.server import Server
 
 from agent_league.log import JsonLogger
+from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_connections import Limits
 from agent_league.transport.http_server import AgentApp, HttpServer
 from agent_league.transport.mcp.door import SHARE, Door, is_mcp
@@ -114,6 +115,15 @@ def frame(method: Any, **params: Any) -> bytes:
 )
 def test_a_body_without_headers_is_mcp_by_its_method(body: bytes, expected: bool) -> None:
     assert is_mcp(body) is expected
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b'"method":"/', b'"method":"', b'"method"' + b" " * 99, b'"method" : "' + b"a" * 99, b"/", b" ", b'"method":"a/"'],
+)
+def test_a_hostile_body_is_looked_at_in_no_time(piece: bytes) -> None:
+    """A pattern that looks back would take minutes for one of these, and this test would never end."""
+    is_mcp((b'{"method":"' + piece * (MAX_BODY // len(piece)))[:MAX_BODY])
 
 
 async def test_bare_calls_never_load_the_sdk(place: Place) -> None:

@@ -32,8 +32,8 @@ ServerFactory = Callable[[], "Server[Any]"]
 
 HEADERS = frozenset({b"mcp-protocol-version", b"mcp-session-id", b"mcp-method"})
 """One of them is in every MCP request but the first of a session."""
-METHOD = re.compile(rb'"method"\s*:\s*"(?:initialize|ping|[^"]*/[^"]*)"')
-"""Where nothing like this is in a body, it is no MCP request: so a bare one isn't read twice."""
+METHOD = re.compile(rb'"method"\s*+:\s*+"(?:initialize"|ping"|[^"/]{0,100}/)')
+"""Where nothing like this is in a body, it is no MCP request: so a bare one isn't read twice. Never looks back."""
 SHARE = 4
 """One connection in so many may be MCP's: a stream holds its own for as long as it likes, and bare calls need some."""
 MOST_SESSIONS = 256
