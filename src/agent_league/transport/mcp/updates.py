@@ -4,7 +4,6 @@ Changes are gathered for a moment first: while a league plays, the table changes
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -35,7 +34,7 @@ class Updates:
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus, max_subscriptions=MOST_SESSIONS)
         """Answers `subscriptions/listen` (2026-07-28)."""
-        self._sessions: OrderedDict[str, tuple[ServerSession, set[str]]] = OrderedDict()
+        self._sessions: dict[str, tuple[ServerSession, set[str]]] = {}
         self._changed: set[str] = set()
         self._news = asyncio.Event()
         self._telling: asyncio.Task[None] | None = None
@@ -61,12 +60,14 @@ class Updates:
         session_id = _session_id(ctx)
         if not session_id:
             raise MCPError(types.INVALID_REQUEST, "subscribe in a session: begin with initialize")
-        _, wanted = self._sessions.setdefault(session_id, (ctx.session, set()))
+        if session_id not in self._sessions:
+            self._sessions[session_id] = (ctx.session, set())
+            ending = ctx.session._connection.exit_stack  # noqa: SLF001 - nothing else tells that a session has ended
+            ending.callback(self._sessions.pop, session_id, None)
+        _, wanted = self._sessions[session_id]
         if len(wanted) >= MOST_RESOURCES:
             raise MCPError(types.INVALID_PARAMS, f"a session may subscribe to {MOST_RESOURCES} resources")
         wanted.add(str(params.uri))
-        if len(self._sessions) > MOST_SESSIONS:  # there are no more: the oldest has ended
-            self._sessions.popitem(last=False)
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
