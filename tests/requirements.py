@@ -772,7 +772,7 @@ REQUIREMENTS = (
         "Bare calls and both revisions of MCP share `/mcp`; the SDK is loaded when the first MCP request comes.",
         "transport/mcp_door::a_client_of_either_revision_and_bare_callers_share_the_path",
         "transport/mcp_door::bare_calls_never_load_the_sdk",
-        "transport/mcp_door::streams_take_only_their_share_of_the_connections",
+        "transport/mcp_door::streams_take_only_their_share_of_the_connections_and_one_address_half_of_it",
         "transport/mcp_door::a_page_of_another_host_can_t_use_the_door",
     ),
     needs(

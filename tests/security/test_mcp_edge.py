@@ -167,6 +167,6 @@ async def test_a_flood_of_sessions_and_streams_has_its_bounds_and_bare_calls_go_
             stream = await streams.enter_async_context(target.session.get(target.url, headers=headers))
             held += stream.status == 200
             assert stream.status in {200, 503}
-        assert held == min(MOST_SESSIONS, Limits().connections // SHARE)
+        assert held == Limits().connections // SHARE // 2
         for _ in range(20):
             await target.answers_bare()

@@ -30,7 +30,7 @@ INITIALIZE = {
         "clientInfo": {"name": "a test", "version": "1"},
     },
 }
-CONNECTIONS = 20
+CONNECTIONS = 80
 TAKES_BOTH = {"accept": "application/json, text/event-stream"}
 
 
@@ -173,9 +173,9 @@ async def opened(place: Place, session: aiohttp.ClientSession) -> aiohttp.Client
             return stream
 
 
-async def test_streams_take_only_their_share_of_the_connections(place: Place) -> None:
+async def test_streams_take_only_their_share_of_the_connections_and_one_address_half_of_it(place: Place) -> None:
     async with aiohttp.ClientSession() as session, asyncio.timeout(20):
-        streams = [await opened(place, session) for _ in range(CONNECTIONS // SHARE)]
+        streams = [await opened(place, session) for _ in range(CONNECTIONS // SHARE // 2)]
         status, text = await place.post(frame("tools/list"))
         assert (status, "come again" in text) == (503, True)
         assert (await place.post(frame("get_standings")))[0] == 200

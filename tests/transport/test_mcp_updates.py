@@ -12,6 +12,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.server import Server
+from mcp.shared.exceptions import MCPError
 
 from agent_league.log import JsonLogger
 from agent_league.transport.changes import Changes
@@ -107,6 +108,19 @@ async def test_a_session_that_ended_is_forgotten_and_costs_nobody_its_news(newsr
             await client.list_resources()  # until it is known
         newsroom.changes.tell(TABLE)
         assert await news.get() == TABLE
+
+
+@pytest.mark.parametrize("addresses", [["league://" + "x" * 300], [f"league://{n}" for n in range(201)]])
+async def test_what_is_kept_of_a_subscriber_is_bounded(newsroom: Newsroom, addresses: list[str]) -> None:
+    async with newsroom.reader() as (client, _):
+        for address in addresses[:-1]:
+            await client.subscribe_resource(address)
+        with pytest.raises(MCPError, match="at most 200 resources"):
+            await client.subscribe_resource(addresses[-1])
+    async with Client(newsroom.url, mode="2026-07-28") as client:
+        with pytest.raises(MCPError, match="at most 200 resources"):
+            async with client.listen(resource_subscriptions=addresses):
+                pass
 
 
 async def test_who_has_no_session_is_told_to_begin_one(newsroom: Newsroom) -> None:

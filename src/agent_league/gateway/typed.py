@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 STDIN = 0
 
@@ -31,16 +32,21 @@ class TypedLines:
 
     def _read(self) -> None:
         rest = b""
-        try:
-            while chunk := os.read(self._fd, 65536):
+        with suppress(RuntimeError):  # the loop is closed
+            while chunk := self._chunk():
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     self._put(line.decode(errors="replace"))
             if rest:
                 self._put(rest.decode(errors="replace"))
             self._put(None)
-        except (OSError, RuntimeError):  # the terminal is gone, or the loop is closed
-            return
+
+    def _chunk(self) -> bytes:
+        """What has come in; nothing at the end of the input, which a terminal that is gone has reached too."""
+        try:
+            return os.read(self._fd, 65536)
+        except OSError:
+            return b""
 
     def _put(self, line: str | None) -> None:
         self._loop.call_soon_threadsafe(self._lines.put_nowait, line)

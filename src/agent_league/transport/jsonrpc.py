@@ -15,10 +15,10 @@ MAX_BATCH = 100
 MAX_BATCH_ANSWER = 4 * MAX_BODY
 """Bytes of answers after which the rest of a batch is turned away: small questions may have large answers."""
 SHOWN_LENGTH = 200
+"""How much of a peer's own words goes into ours."""
 EVENT_STREAM = (b"event:", b"data:", b"id:", b"retry:", b":")
 """How a stream of server-sent events may begin, and JSON can't."""
 BLANK_LINE = re.compile(rb"\r?\n\r?\n")
-"""How much of a peer's own words goes into ours."""
 RequestId = int | str | None
 
 

@@ -17,6 +17,8 @@ KEY = "LEAGUE_LLM_API_KEY"
 """The variable with the key of a server of one's own, where it wants one."""
 LONGEST_ANSWER = 1024 * 1024
 """Bytes of one answer that are read."""
+HEADERS = frozenset({"host", "accept", "connection", "content-type", "content-length", "authorization", "user-agent"})
+"""What a server of one's own is sent beside the question."""
 EXAMPLES = "such as openai:gpt-5-mini, anthropic:claude-haiku-4-5 or, with a base_url, the server's own name for it"
 
 
@@ -34,8 +36,9 @@ def build_model(settings: LlmSettings, http: httpx2.AsyncClient) -> Model:
 
 
 def bounded_client() -> httpx2.AsyncClient:
-    """A client that stops reading an answer without end."""
-    return httpx2.AsyncClient(timeout=httpx2.Timeout(60, connect=5), event_hooks={"response": [_bound]})
+    """A client that stops reading an answer without end, and sends nothing but the question and its key."""
+    patience = httpx2.Timeout(60, connect=5)
+    return httpx2.AsyncClient(timeout=patience, event_hooks={"request": [_bare], "response": [_bound]})
 
 
 def _served(name: str, base_url: str, http: httpx2.AsyncClient) -> Model:
@@ -47,7 +50,16 @@ def _served(name: str, base_url: str, http: httpx2.AsyncClient) -> Model:
     return OpenAIChatModel(name, provider=provider)
 
 
+async def _bare(request: httpx2.Request) -> None:
+    """The library adds what the environment says of an account with OpenAI, which is nobody else's business."""
+    for name in request.headers.keys() - HEADERS:
+        del request.headers[name]
+    request.headers["accept-encoding"] = "identity"
+
+
 async def _bound(response: httpx2.Response) -> None:
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise httpx2.ReadError("the answer is packed: a small one may unpack to a huge one")
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _Bounded(response.stream)
 

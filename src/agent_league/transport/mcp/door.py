@@ -7,6 +7,7 @@ agent that is never asked never pays, and one that is goes on answering bare cal
 import asyncio
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -57,7 +58,8 @@ class Door:
         self._factory = factory
         self._log = log
         self._closing = asyncio.Event()
-        self._open = 0
+        self._open: Counter[str] = Counter()
+        """By address: nobody may have more than half of the places."""
         self._most = (limits or Limits()).connections // SHARE
         self._serving: asyncio.Task[None] | None = None
         self._inside: asyncio.Future[_Inside] | None = None
@@ -85,13 +87,15 @@ class Door:
     async def _answer(
         self, manager: "StreamableHTTPSessionManager", scope: Scope, receive: Receive, send: Send
     ) -> None:
-        if self._open >= self._most:
-            raise TurnedAway(503, f"{self._open} MCP requests are open here; come again in a while")
-        self._open += 1
+        address = (scope.get("client") or ("",))[0]
+        if self._open.total() >= self._most or self._open[address] >= self._most // 2:
+            raise TurnedAway(503, f"{self._open.total()} MCP requests are open here; come again in a while")
+        self._open[address] += 1
         try:
             await manager.handle_request(_trimmed(scope), receive, send)
         finally:
-            self._open -= 1
+            self._open[address] -= 1
+            self._open += Counter()  # forgets those with none
 
     async def _entered(self) -> _Inside:
         if self._inside is None:

@@ -18,6 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from agent_league.errors import FrameCode, FrameError, Refusal
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS, Caller
+from agent_league.protocol.nesting import read_json
 from agent_league.protocol.prompts import PROMPTS
 from agent_league.protocol.resources import RESOURCES, resource_for
 from agent_league.protocol.tools import ToolForm, tool_form
@@ -203,10 +204,10 @@ class _Served:
 
 
 def _check_writable(arguments: Mapping[str, Any]) -> None:
-    """Refuses what no bare call can hold, such as half a character: an answer that quotes it couldn't be written."""
+    """Refuses what no bare call can hold, half a character or too many levels: what quotes it couldn't be written."""
     try:
-        orjson.dumps({**arguments})
-    except TypeError as error:
+        read_json(orjson.dumps({**arguments}))
+    except (TypeError, ValueError) as error:
         raise MCPError(types.INVALID_PARAMS, f"the arguments can't be written as JSON: {error}") from None
 
 

@@ -4,7 +4,7 @@ Changes are gathered for a moment first: while a league plays, the table changes
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -22,8 +22,9 @@ Context = ServerRequestContext[Any, Any]
 GATHERED_SECONDS = 0.05
 PATIENCE = 5
 """Seconds in which a subscriber must take the news."""
-MOST_RESOURCES = 1000
-"""Resources that one session may subscribe to."""
+MOST_RESOURCES = 200
+"""Resources that one session or stream may be told of."""
+LONGEST_ADDRESS = 300
 
 
 class Updates:
@@ -32,8 +33,7 @@ class Updates:
     def __init__(self, changes: Changes) -> None:
         self._changes = changes
         self._bus = InMemorySubscriptionBus()
-        self.listen = ListenHandler(self._bus, max_subscriptions=MOST_SESSIONS)
-        """Answers `subscriptions/listen` (2026-07-28)."""
+        self._streams = ListenHandler(self._bus, max_subscriptions=MOST_SESSIONS)
         self._sessions: dict[str, tuple[ServerSession, set[str]]] = {}
         self._changed: set[str] = set()
         self._news = asyncio.Event()
@@ -51,9 +51,16 @@ class Updates:
             yield {}
         finally:
             stop()
-            self.listen.close()
+            self._streams.close()
             self._telling.cancel()
             await asyncio.gather(self._telling, return_exceptions=True)
+
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """`subscriptions/listen` (2026-07-28)."""
+        _check(params.notifications.resource_subscriptions or ())
+        return await self._streams(ctx, params)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """`resources/subscribe` (2025-11-25)."""
@@ -65,8 +72,7 @@ class Updates:
             ending = ctx.session._connection.exit_stack  # noqa: SLF001 - nothing else tells that a session has ended
             ending.callback(self._sessions.pop, session_id, None)
         _, wanted = self._sessions[session_id]
-        if len(wanted) >= MOST_RESOURCES:
-            raise MCPError(types.INVALID_PARAMS, f"a session may subscribe to {MOST_RESOURCES} resources")
+        _check({*wanted, str(params.uri)})
         wanted.add(str(params.uri))
         return types.EmptyResult()
 
@@ -102,6 +108,13 @@ class Updates:
                     await session.send_resource_updated(uri)
         except Exception:  # noqa: BLE001 - whatever became of it, it doesn't listen
             self._sessions.pop(session_id, None)
+
+
+def _check(addresses: Collection[str]) -> None:
+    """They are kept for as long as somebody listens."""
+    if len(addresses) > MOST_RESOURCES or any(len(address) > LONGEST_ADDRESS for address in addresses):
+        sentence = f"subscribe to at most {MOST_RESOURCES} resources, with addresses of up to {LONGEST_ADDRESS} letters"
+        raise MCPError(types.INVALID_PARAMS, sentence)
 
 
 def _session_id(ctx: Context) -> str:
