@@ -14,4 +14,7 @@ async def main(address: str = "http://localhost:8000/mcp") -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    try:
+        asyncio.run(main(*sys.argv[1:]))
+    except* Exception as failed:
+        sys.exit(f"no answer: {failed.exceptions[0]}")

@@ -21,7 +21,8 @@ from jsonschema import Draft202012Validator
 from agent_league.arena.in_process import endpoint_of, seated
 from agent_league.arena.seats import Agent
 from agent_league.errors import ErrorCode
-from agent_league.league.app import LeagueManager, ManagerSettings
+from agent_league.league.app import LeagueManager
+from agent_league.league.settings import ManagerSettings
 from agent_league.model.results import Outcome
 from agent_league.players.app import Player
 from agent_league.protocol.methods import METHODS

@@ -14,7 +14,7 @@ from agent_league.arena.seats import Watchers
 from agent_league.errors import LeagueFailed, PortInUse, UserError
 from agent_league.model.events import Event, LeagueCompleted
 from agent_league.players.app import PlayerSettings
-from agent_league.referee.app import RefereeSettings
+from agent_league.referee.settings import RefereeSettings
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
 

@@ -9,7 +9,7 @@ from agent_league.arena.plan import LeaguePlan
 from agent_league.arena.seats import Seat
 from agent_league.errors import UserError
 from agent_league.players.app import PlayerSettings
-from agent_league.referee.app import RefereeSettings
+from agent_league.referee.settings import RefereeSettings
 from tests.conftest import PlanMaker
 
 

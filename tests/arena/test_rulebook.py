@@ -14,7 +14,7 @@ from agent_league.games.registry import load_game
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.schemas import message_schemas
 from agent_league.protocol.v2 import MESSAGES
-from agent_league.referee.app import RefereeSettings
+from agent_league.referee.settings import RefereeSettings
 from tests.conftest import PlanMaker
 from tests.games.nim import NIM
 
@@ -114,7 +114,12 @@ async def test_all_schemas_come_when_they_are_asked_for(book: Rulebook) -> None:
 
 @pytest.mark.parametrize(
     ("params", "field"),
-    [({"message_type": "NOTHING"}, "message_type"), ({"message_type": 5}, "message_type"), ({"schemas": 1}, "schemas")],
+    [
+        ({"message_type": "NOTHING"}, "message_type"),
+        ({"message_type": 5}, "message_type"),
+        ({"message_type": ["X"]}, "message_type"),
+        ({"schemas": 1}, "schemas"),
+    ],
 )
 async def test_an_unknown_message_is_refused(book: Rulebook, params: dict[str, Any], field: str) -> None:
     with pytest.raises(Refusal, match="E002") as refused:

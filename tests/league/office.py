@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from agent_league.arena.rulebook import Rulebook
 from agent_league.config import ConfigLoader
-from agent_league.league.app import LeagueManager, ManagerSettings
+from agent_league.league.app import LeagueManager
+from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import ScriptedPlayer, now

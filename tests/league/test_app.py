@@ -12,8 +12,9 @@ import pytest
 from agent_league.arena.beginning import begin_anew
 from agent_league.arena.in_process import play_in_process, seated
 from agent_league.arena.seats import Watchers
-from agent_league.league.app import LeagueManager, ManagerSettings
+from agent_league.league.app import LeagueManager
 from agent_league.league.season import Phase
+from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event
 from agent_league.storage.paths import DataPaths
 from agent_league.transport.memory import MemoryNetwork

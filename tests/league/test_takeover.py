@@ -16,15 +16,17 @@ from agent_league.arena.plan import LeaguePlan, LeagueRequest, make_plan
 from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
 from agent_league.errors import LeagueFailed
-from agent_league.league.app import LeagueManager, ManagerSettings
+from agent_league.league.app import LeagueManager
 from agent_league.league.journal import in_line
 from agent_league.league.season import Phase
+from agent_league.league.settings import ManagerSettings
 from agent_league.league.takeover import league_of, taken_up
 from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentStateChanged, LeagueCompleted, LeagueResumed, RoundCompleted
 from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.strategies import load_strategy
-from agent_league.referee.app import Referee, RefereeSettings
+from agent_league.referee.app import Referee
+from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.base import Row, Saved, StoreFailed
 from agent_league.storage.memory import Memory, MemoryStore
 from agent_league.testing.peers import ScriptedPlayer

@@ -11,7 +11,8 @@ from typing import Any
 from agent_league.arena.rulebook import Rulebook
 from agent_league.clock import Clock
 from agent_league.config import ConfigLoader
-from agent_league.referee.app import Referee, RefereeSettings
+from agent_league.referee.app import Referee
+from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import Script, ScriptedManager, ScriptedPlayer
 from agent_league.transport.memory import MemoryNetwork

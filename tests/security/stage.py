@@ -14,7 +14,8 @@ from typing import Any
 
 from agent_league.arena.in_process import endpoint_of, seated
 from agent_league.arena.plan import LeaguePlan
-from agent_league.league.app import LeagueManager, ManagerSettings
+from agent_league.league.app import LeagueManager
+from agent_league.league.settings import ManagerSettings
 from agent_league.league.takeover import open_store
 from agent_league.players.app import Player
 from agent_league.protocol.tokens import SigningKey

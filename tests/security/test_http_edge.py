@@ -21,7 +21,7 @@ from agent_league.arena.hosting import app_of
 from agent_league.arena.in_process import seated
 from agent_league.arena.seats import NO_WATCHERS, Seat
 from agent_league.errors import BadAnswer, CallFailed, PeerTimeout, PeerUnreachable
-from agent_league.league.app import ManagerSettings
+from agent_league.league.settings import ManagerSettings
 from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_connections import Limits

@@ -3,14 +3,16 @@
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from agent_league.arena.solo import remark, tell
 from agent_league.cli.lines import tell_event
-from agent_league.cli.live import LeagueView
+from agent_league.cli.live import LeagueView, standings_table
 from agent_league.cli.options import say
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role
@@ -137,6 +139,13 @@ def test_what_a_run_shows_is_tame(plan: PlanMaker, capsys: pytest.CaptureFixture
     view.finish(END, 1.0)
     printed = capsys.readouterr().out
     assert printed.count("Mallory") > 3
+    assert is_tame(printed)
+
+
+def test_a_table_of_somebody_elses_manager_is_tame(capsys: pytest.CaptureFixture[str]) -> None:
+    Console().print(standings_table([replace(ROW, player_id=f"{HOSTILE}[/b]")], "Table"))
+    printed = capsys.readouterr().out
+    assert printed.count("Mallory") > 1
     assert is_tame(printed)
 
 

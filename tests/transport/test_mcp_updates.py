@@ -35,7 +35,7 @@ class Newsroom:
 
     def __init__(self, home: Path) -> None:
         self.changes = Changes()
-        self.updates = Updates(self.changes)
+        self.updates = Updates(self.changes, lambda uri: uri.startswith("league://"))
         self.log = JsonLogger("tester", log_root=home)
         self.server = HttpServer(AgentApp(answer, dict, door=Door(self.make, self.log)), "127.0.0.1", 0, "a test")
 
@@ -121,6 +121,12 @@ async def test_what_is_kept_of_a_subscriber_is_bounded(newsroom: Newsroom, addre
         with pytest.raises(MCPError, match="at most 200 resources"):
             async with client.listen(resource_subscriptions=addresses):
                 pass
+
+
+async def test_what_is_no_resource_can_t_be_subscribed_to(newsroom: Newsroom) -> None:
+    async with newsroom.reader() as (client, _):
+        with pytest.raises(MCPError, match="no resource 'file:///etc/passwd' here"):
+            await client.subscribe_resource("file:///etc/passwd")
 
 
 async def test_who_has_no_session_is_told_to_begin_one(newsroom: Newsroom) -> None:

@@ -10,7 +10,7 @@ from agent_league.arena.plan import LeagueRequest
 from agent_league.arena.seats import Seat
 from agent_league.config import ConfigLoader
 from agent_league.errors import UserError
-from agent_league.league.app import ManagerSettings
+from agent_league.league.settings import ManagerSettings
 from agent_league.league.takeover import open_store
 from agent_league.model.agents import Role
 from agent_league.players.app import PlayerSettings

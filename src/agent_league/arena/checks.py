@@ -8,7 +8,7 @@ from agent_league.config import ConfigLoader, LeagueConfig, LlmSettings, PlayerD
 from agent_league.errors import UserError
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import game_types, load_game
-from agent_league.players.strategies import has_settings, load_strategy, strategy_names
+from agent_league.players.strategies import check_strategy, strategy_names
 
 REGISTRY = "games/games_registry.json"
 
@@ -41,8 +41,7 @@ def usable_strategies(loader: ConfigLoader, asked_for: Sequence[str], defaults: 
         raise loader.wrong("defaults/player.json", "strategy", problem)
     usable = tuple(asked_for) or (defaults.strategy,)
     for name in dict.fromkeys(usable):
-        if has_settings(name):
-            load_strategy(name, defaults)
+        check_strategy(name, defaults)
     return usable
 
 

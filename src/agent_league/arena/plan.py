@@ -10,10 +10,10 @@ from agent_league.arena.checks import check_game, check_size, usable_strategies
 from agent_league.arena.seats import Seat
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.errors import UserError
-from agent_league.league.app import ManagerSettings
+from agent_league.league.settings import ManagerSettings
 from agent_league.players.app import PlayerSettings
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
-from agent_league.referee.app import RefereeSettings
+from agent_league.referee.settings import RefereeSettings
 
 GREEK = [
     "Alpha",

@@ -11,14 +11,14 @@ from typing import Any
 from agent_league.config import ConfigLoader, GamesRegistry
 from agent_league.errors import ConfigError, ErrorCode, Refusal
 from agent_league.games.registry import Game, game_types, load_game
-from agent_league.league.app import ManagerSettings
+from agent_league.league.settings import ManagerSettings
 from agent_league.players.app import PlayerSettings
 from agent_league.protocol.checks import shown, wrong_type
 from agent_league.protocol.methods import METHODS, Method
 from agent_league.protocol.schemas import message_schemas
 from agent_league.protocol.v2 import MESSAGES
 from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION, PROTOCOL_V2
-from agent_league.referee.app import RefereeSettings
+from agent_league.referee.settings import RefereeSettings
 from agent_league.transport.dispatch import Handler, Reply
 
 WITHOUT_WORDS = (
@@ -48,6 +48,8 @@ class Rulebook:
         wanted, all_of_them = params.get("message_type"), params.get("schemas")
         if not isinstance(all_of_them, bool | None):
             raise wrong_type("schemas", "true or false", all_of_them)
+        if not isinstance(wanted, str | None):
+            raise wrong_type("message_type", "a string", wanted)
         if wanted is not None and wanted not in MESSAGES:
             raise _unknown("message_type", list(MESSAGES), wanted)
         names = MESSAGES if all_of_them else [wanted] if wanted else ()

@@ -1,43 +1,29 @@
 """A seat: an agent that is to be, and the port it will serve. Plain data, so that another process can take it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from agent_league.arena.rulebook import Rulebook
 from agent_league.config import PlayerDefaults
-from agent_league.league.app import LeagueManager, ManagerSettings
-from agent_league.log import JsonLogger
-from agent_league.model.agents import Role
+from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event
 from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.happenings import Watch
 from agent_league.players.observation import Strategy
 from agent_league.players.strategies import load_strategy
-from agent_league.protocol.methods import Caller
 from agent_league.protocol.spellings import REGISTER_PATH
-from agent_league.referee.app import Referee, RefereeSettings
+from agent_league.referee.settings import RefereeSettings
 from agent_league.transport.carrier import Answer, Carrier
-from agent_league.transport.changes import Changes
-from agent_league.transport.dispatch import Dispatcher
+from agent_league.transport.mcp.door import Agent as McpAgent
 from agent_league.transport.session import Remark
 
 LOOPBACK = "127.0.0.1"
 
 
-class Agent(Protocol):
+class Agent(McpAgent, Protocol):
     """What the three kinds of agents have in common."""
 
-    @property
-    def role(self) -> Role: ...
-    @property
-    def dispatcher(self) -> Dispatcher: ...
-    @property
-    def changes(self) -> Changes: ...
-    @property
-    def log(self) -> JsonLogger: ...
-    def audience(self, bearer: str | None) -> frozenset[Caller] | None: ...
-    def health(self) -> Mapping[str, Any]: ...
     async def run(self) -> None: ...
 
 
@@ -86,11 +72,15 @@ class Seat:
         return {}
 
     def take(self, carrier: Carrier, watchers: Watchers) -> Agent:
-        """The agent, made inside a running event loop."""
+        """The agent, made inside a running event loop; a process imports only those that sit in it."""
         tools = Rulebook(self.settings).table()
         if isinstance(self.settings, ManagerSettings):
+            from agent_league.league.app import LeagueManager  # noqa: PLC0415 - see above
+
             return LeagueManager(self.settings, carrier, watch=watchers.league, tools=tools)
         if isinstance(self.settings, RefereeSettings):
+            from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
+
             return Referee(self.settings, carrier, remark=watchers.remark, tools=tools)
         strategy = self.strategy
         if isinstance(strategy, str):

@@ -18,7 +18,7 @@ from agent_league.model.names import printable
 from agent_league.players.app import PlayerSettings
 from agent_league.players.happenings import Happening, MatchOver, Registered
 from agent_league.players.observation import Move, Observation
-from agent_league.referee.app import RefereeSettings
+from agent_league.referee.settings import RefereeSettings
 
 Choose = Callable[[Observation], Move | Awaitable[Move]]
 

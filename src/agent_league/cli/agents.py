@@ -54,7 +54,7 @@ def manager(
     from agent_league.arena.seats import Seat, Watchers
     from agent_league.arena.solo import serve_until_interrupted
     from agent_league.cli.lines import tell_event
-    from agent_league.league.app import ManagerSettings
+    from agent_league.league.settings import ManagerSettings
     from agent_league.storage.paths import DataPaths
 
     home, loader = open_home(home, with_strict(settings, strict=strict))
@@ -109,7 +109,7 @@ def referee(
     from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import Seat, Watchers
     from agent_league.arena.solo import serve_until_interrupted, tell_waiting
-    from agent_league.referee.app import RefereeSettings
+    from agent_league.referee.settings import RefereeSettings
 
     _check_id("--referee-id", referee_id, "REF01")
     home, loader = open_home(home, with_strict(settings, strict=strict))

@@ -15,10 +15,10 @@ from agent_league.config.home import make_home
 from agent_league.conformance.bench import Options
 from agent_league.conformance.check import check_agent
 from agent_league.conformance.steps import Outcome, Report
-from agent_league.league.app import ManagerSettings
+from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import Role
 from agent_league.players.app import PlayerSettings
-from agent_league.referee.app import RefereeSettings
+from agent_league.referee.settings import RefereeSettings
 
 QUICK = {"timeouts.game_join_ack_timeout_sec": 1, "retry_policy.base_delay_sec": 0.05}
 """So that a silent player keeps our referee for seconds, not for half a minute."""

@@ -176,7 +176,8 @@ def standings_table(rows: Sequence[StandingsRow], title: str, shown: int = SHOWN
         table.add_column(heading, justify="right")
     for row in rows[:shown]:
         numbers = (row.played, row.wins, row.draws, row.losses, row.points)
-        table.add_row(str(row.rank), row.player_id, Text(printable(row.display_name)), *map(str, numbers))
+        said = (Text(printable(text)) for text in (row.player_id, row.display_name))
+        table.add_row(str(row.rank), *said, *map(str, numbers))
     if len(rows) > shown:
         table.add_row("", "", f"and {len(rows) - shown} more")
     return table

@@ -3,13 +3,10 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from typing import Any
 
 from agent_league.clock import Clock, SystemClock
-from agent_league.config import LeagueConfig, SystemConfig
 from agent_league.league.announcer import Announcer
 from agent_league.league.conductor import Conductor
 from agent_league.league.dialect import SENDER, ManagerWords
@@ -21,6 +18,7 @@ from agent_league.league.passes import Passes
 from agent_league.league.prober import Prober
 from agent_league.league.records import Records
 from agent_league.league.season import Phase, Season
+from agent_league.league.settings import ManagerSettings
 from agent_league.league.takeover import league_of, open_store, taken_up
 from agent_league.league.tokens import new_token, token_hash
 from agent_league.league.updates import changed_by
@@ -47,20 +45,6 @@ STATES = {
     Phase.RUNNING: AgentState.ACTIVE,
     Phase.COMPLETED: AgentState.SHUTDOWN,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ManagerSettings:
-    """What a manager needs to know; it starts the league once so many agents are there (0: only when told)."""
-
-    system: SystemConfig
-    league: LeagueConfig
-    home: Path
-    players: int
-    referees: int
-    exit_when_done: bool = False
-    store: str | None = None
-    """The address of the database; None: `league.db` in the home's data."""
 
 
 class LeagueManager:

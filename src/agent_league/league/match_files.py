@@ -3,7 +3,7 @@
 A file counts only where it tells of the match that the league has recorded; an earlier league may have left others.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,10 @@ class MatchFiles:
         """What was said in a finished match, or where that is kept."""
         path = self._paths.match(self._league_id, result.match_id)
         place = path.relative_to(self._paths.home).as_posix()
-        entries = await self._offload(_read, path, result, referee_id)
+        paths = [path]
+        if referee_id:  # whose file may wait beside its place until its report is acknowledged
+            paths.append(self._paths.match_proposal(self._league_id, result.match_id, referee_id))
+        entries = await self._offload(_read_first, paths, result, referee_id)
         if entries is None:
             keeper = f"referee {referee_id} keeps it" if referee_id else "its referee keeps it"
             return None, f"not in this manager's SHARED folder; {keeper} as {place} in its own"
@@ -43,6 +46,10 @@ class MatchFiles:
         if len(shown) == len(entries):
             return shown, None
         return shown, f"the first {len(shown)} of {len(entries)} entries; all are in {place} of the SHARED folder"
+
+
+def _read_first(paths: Iterable[Path], result: MatchResult, referee_id: str | None) -> list[Any] | None:
+    return next((found for path in paths if (found := _read(path, result, referee_id)) is not None), None)
 
 
 def _read(path: Path, result: MatchResult, referee_id: str | None) -> list[Any] | None:

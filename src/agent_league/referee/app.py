@@ -2,13 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from random import Random
 from typing import Any
 
 from agent_league.clock import Clock, SystemClock
-from agent_league.config import GamesRegistry, SystemConfig
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
 from agent_league.games.registry import Game, load_game
 from agent_league.log import JsonLogger
@@ -26,7 +24,7 @@ from agent_league.referee.handlers import RefereeHandlers, check_manager
 from agent_league.referee.match import Verdict
 from agent_league.referee.orders import order_of
 from agent_league.referee.play import MatchPlay
-from agent_league.storage.credentials import CredentialsFile
+from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
 from agent_league.transport.carrier import Carrier
@@ -44,31 +42,6 @@ KEPT_MATCHES = 200
 MAX_RENEWALS = 3
 MOST_WAITING = 10_000
 """Matches that were announced and have to wait for room."""
-
-
-@dataclass(frozen=True, slots=True)
-class RefereeSettings:
-    """What a referee needs to know."""
-
-    system: SystemConfig
-    games: GamesRegistry
-    home: Path
-    manager: str
-    endpoint: str
-    wanted_id: str
-    display_name: str
-    version: str = "1.0.0"
-    game_types: tuple[str, ...] = ("even_odd",)
-    max_concurrent_matches: int = 2
-    league_id: str | None = None
-    """The league to insist on; None: whichever the manager has."""
-    seed: str | None = None
-    exit_when_done: bool = False
-
-    @property
-    def credentials(self) -> CredentialsFile:
-        """Where this agent keeps what it needs to come back as itself."""
-        return CredentialsFile(self.home, Role.REFEREE, self.display_name, self.endpoint, self.manager)
 
 
 class Referee:
@@ -237,7 +210,8 @@ class Referee:
         if self._group is None or self.state not in (AgentState.REGISTERED, AgentState.ACTIVE):
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"{self.agent_id} is {self.state}")
         self.state = advance(self.state, AgentState.ACTIVE)
-        play = MatchPlay(order, game, self.agent_id, self._desk, self._clock, self._settings.seed)
+        changed = partial(self.changes.tell, resource_uri("matches", order.match_id))
+        play = MatchPlay(order, game, self.agent_id, self._desk, self._clock, self._settings.seed, changed)
         self._remember(play)
         self._running[order.match_id] = self._group.create_task(self._see_through(play))
 
@@ -309,7 +283,6 @@ class Referee:
         counts: bool | None = None
         try:
             verdict = await self._judged(play)
-            self.changes.tell(resource_uri("matches", match_id))
             if is_kept:
                 self._write(lambda: files.propose(match_id, play.record(), self.agent_id))
             self.log.info(

@@ -4,7 +4,7 @@ The match itself is pure (`match.py`); this is where it meets the players.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from agent_league.clock import Clock
@@ -40,10 +40,11 @@ class MatchPlay:
         desk: Desk,
         clock: Clock,
         league_seed: str | None = None,
+        on_state: Callable[[], None] = lambda: None,
     ) -> None:
         self.order = order
         self.match = Match(order.match_id, (order.player_A.player_id, order.player_B.player_id), game)
-        self.transcript = Transcript(clock)
+        self.transcript = Transcript(clock, on_state)
         self._seed = new_match_seed(league_seed, order.league_id, order.match_id)
         self._setting = Setting(order, self.match, referee_id, clock, commitment(self._seed))
         self._desk = desk

@@ -3,7 +3,7 @@
 What a player sends is kept as evidence, but never a token, wherever in it one may stand.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -22,14 +22,16 @@ LONGEST_ANSWER = 16 * 1024
 class Transcript:
     """What was said in one match."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, on_state: Callable[[], None] = lambda: None) -> None:
         self._clock = clock
+        self._on_state = on_state
         self.lifecycle: list[dict[str, Any]] = []
         self.entries: list[dict[str, Any]] = []
 
     def entered(self, state: MatchState) -> None:
         if not self.lifecycle or self.lifecycle[-1]["state"] != state:
             self.lifecycle.append({"state": str(state), "at": self._now()})
+            self._on_state()
 
     def sent(self, player_id: str, method: str, message: Mapping[str, Any], attempt: int = 1) -> None:
         """One of our own messages: its only token is where it belongs."""

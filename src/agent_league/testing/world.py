@@ -18,12 +18,14 @@ from unittest.mock import patch
 from agent_league.config import GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.config.models import GameEntry, Participants, Scheduling
 from agent_league.errors import AgentLeagueError, LeagueFailed
-from agent_league.league.app import LeagueManager, ManagerSettings
+from agent_league.league.app import LeagueManager
+from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event, brief
 from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.strategies import load_strategy
-from agent_league.referee.app import Referee, RefereeSettings
+from agent_league.referee.app import Referee
+from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.base import Row, Saved, SeasonRow, StoreFailed
 from agent_league.storage.memory import Memory, MemoryStore
 from agent_league.testing.faults import FOR_GOOD, MANAGER, Incident, Scenario, Trouble

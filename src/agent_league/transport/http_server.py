@@ -25,7 +25,7 @@ from agent_league.transport.carrier import MAX_BODY, Answer
 from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Limits, Visitor
 from agent_league.transport.http_guard import Fields, Guard, TurnedAway
 from agent_league.transport.jsonrpc import count_requests
-from agent_league.transport.mcp.door import HEADERS, Door, is_mcp
+from agent_league.transport.mcp.door import HEADERS, Door
 from agent_league.transport.rate_limit import RateLimit
 
 JSON_TYPE = (b"content-type", b"application/json")
@@ -72,7 +72,7 @@ class Endpoint:
             return
         if limit and (refusal := limit.refusal(_address(scope), count_requests(body))):
             answer = limit.turn_away(body, refusal)
-        elif door and is_mcp(body):
+        elif door and door.wants(body):
             await door.pass_read(body, scope, receive, send)
             return
         else:

@@ -8,25 +8,27 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from agent_league.log import JsonLogger
+from agent_league.model.agents import Role
+from agent_league.protocol.methods import Caller
 from agent_league.protocol.spellings import TOOL_CALL
 from agent_league.transport.carrier import MAX_BODY
+from agent_league.transport.changes import Changes
+from agent_league.transport.dispatch import Dispatcher
 from agent_league.transport.http_connections import Limits
 from agent_league.transport.http_guard import TurnedAway
 
 if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-
-    from agent_league.transport.mcp.server import Agent
 
 ServerFactory = Callable[[], "Server[Any]"]
 """Makes the server; called in a thread, since it is what imports the SDK."""
@@ -43,6 +45,21 @@ IDLE_SECONDS = 600
 LONGEST_LINE = 500
 
 
+class Agent(Protocol):
+    """What is served."""
+
+    @property
+    def role(self) -> Role: ...
+    @property
+    def dispatcher(self) -> Dispatcher: ...
+    @property
+    def changes(self) -> Changes: ...
+    @property
+    def log(self) -> JsonLogger: ...
+    def audience(self, bearer: str | None) -> frozenset[Caller] | None: ...
+    def health(self) -> Mapping[str, Any]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Inside:
     """The SDK's side: `sessions` for whoever shakes hands, `plain` for a request without ado."""
@@ -54,15 +71,23 @@ class _Inside:
 class Door:
     """Behind it, the SDK's server of one agent."""
 
-    def __init__(self, factory: ServerFactory, log: JsonLogger, limits: Limits | None = None) -> None:
+    def __init__(
+        self, factory: ServerFactory, log: JsonLogger, limits: Limits | None = None, *, tool_calls: bool = False
+    ) -> None:
+        """`tool_calls`: whether a `tools/call` without any header of MCP is for the SDK, too."""
         self._factory = factory
         self._log = log
+        self._tool_calls = tool_calls
         self._closing = asyncio.Event()
         self._open: Counter[str] = Counter()
         """By address: nobody may have more than half of the places."""
         self._most = (limits or Limits()).connections // SHARE
         self._serving: asyncio.Task[None] | None = None
         self._inside: asyncio.Future[_Inside] | None = None
+
+    def wants(self, body: bytes) -> bool:
+        """Whether a body without any header of MCP is for us."""
+        return is_mcp(body, tool_calls=self._tool_calls)
 
     async def pass_unread(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request whose headers say that it is MCP; raises TurnedAway."""
@@ -119,26 +144,28 @@ class Door:
             inside.set_exception(TurnedAway(500, "the MCP side could not be loaded; this agent's log says why"))
 
 
-def agent_door(agent: "Agent", log: JsonLogger) -> Door:
-    """The door of an agent of ours."""
+def agent_door(agent: Agent, *, strict: bool) -> Door:
+    """The door of an agent of ours; of a strict one, a `tools/call` is MCP or nothing."""
 
     def make() -> "Server[Any]":
         from agent_league.transport.mcp.server import agent_server  # noqa: PLC0415 - it imports the SDK
 
         return agent_server(agent)
 
-    return Door(make, log)
+    return Door(make, agent.log, tool_calls=strict)
 
 
-def is_mcp(body: bytes) -> bool:
+def is_mcp(body: bytes, *, tool_calls: bool = False) -> bool:
     """Whether a body without any header of MCP is a request of MCP all the same.
 
-    A bare `tools/call` is none: agents written from the seeds call so, and are answered as they asked.
+    A bare `tools/call` is none, unless asked for: agents written from the seeds call so, and get it as they asked.
     """
     if not METHOD.search(body):
         return False
     method = method_of(body)
-    return method is not None and method != TOOL_CALL and ("/" in method or method in ("initialize", "ping"))
+    if method is None or (method == TOOL_CALL and not tool_calls):
+        return False
+    return "/" in method or method in ("initialize", "ping")
 
 
 def method_of(body: bytes) -> str | None:

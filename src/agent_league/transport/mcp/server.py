@@ -6,7 +6,7 @@ module imports the SDK; who imports it waits for that.
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import mcp_types as types
 import orjson
@@ -17,14 +17,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from agent_league.errors import FrameCode, FrameError, Refusal
 from agent_league.model.agents import Role
-from agent_league.protocol.methods import METHODS, Caller
+from agent_league.protocol.methods import METHODS
 from agent_league.protocol.nesting import read_json
-from agent_league.protocol.prompts import PROMPTS
-from agent_league.protocol.resources import RESOURCES, resource_for
+from agent_league.protocol.prompts import PROMPTS, prompt_for
+from agent_league.protocol.resources import RESOURCES, Resource, resource_for
 from agent_league.protocol.tools import ToolForm, tool_form
-from agent_league.transport.changes import Changes
-from agent_league.transport.dispatch import Dispatcher
 from agent_league.transport.http_server import bearer_of
+from agent_league.transport.mcp.door import Agent
 from agent_league.transport.mcp.updates import Updates
 from agent_league.version import __version__
 
@@ -40,27 +39,14 @@ INSTRUCTIONS = {
 }
 
 
-class Agent(Protocol):
-    """What is served."""
-
-    @property
-    def role(self) -> Role: ...
-    @property
-    def dispatcher(self) -> Dispatcher: ...
-    @property
-    def changes(self) -> Changes: ...
-    def audience(self, bearer: str | None) -> frozenset[Caller] | None: ...
-    def health(self) -> Mapping[str, Any]: ...
-
-
 def agent_server(agent: Agent) -> "Server[Any]":
     """The agent's server."""
     served = _Served(agent)
-    updates = Updates(agent.changes)
+    updates = Updates(agent.changes, lambda uri: resource_for(agent.role, uri) is not None)
     server: Server[Any] = Server(
         f"agent-league-{agent.role.replace('_', '-')}",
         version=__version__,
-        title=f"Agent League: {agent.role.replace('_', ' ')} {agent.health()['id']}",
+        title=f"Agent League: {agent.role.replace('_', ' ')}",
         instructions=INSTRUCTIONS[agent.role],
         lifespan=updates.lifespan,
         get_tool_input_schema=served.input_schema,
@@ -98,7 +84,7 @@ class _Served:
         self._dispatcher = agent.dispatcher
         self._tools = {name: _tool(tool_form(METHODS[name])) for name in agent.dispatcher.methods}
         self._resources = RESOURCES[agent.role]
-        self._prompts = {prompt.name: prompt for prompt in PROMPTS[agent.role]}
+        self._prompts = PROMPTS[agent.role]
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         tool = self._tools.get(name)
@@ -120,16 +106,7 @@ class _Served:
     ) -> types.ListResourcesResult:
         fixed = [resource for resource in self._resources if not resource.is_template]
         return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    uri=resource.uri,
-                    name=resource.name,
-                    title=resource.title,
-                    description=resource.description,
-                    mime_type=resource.mime_type,
-                )
-                for resource in fixed
-            ]
+            resources=[types.Resource(uri=resource.uri, **_about(resource)) for resource in fixed]
         )
 
     async def list_templates(
@@ -138,14 +115,7 @@ class _Served:
         templates = [resource for resource in self._resources if resource.is_template]
         return types.ListResourceTemplatesResult(
             resource_templates=[
-                types.ResourceTemplate(
-                    uri_template=resource.uri,
-                    name=resource.name,
-                    title=resource.title,
-                    description=resource.description,
-                    mime_type=resource.mime_type,
-                )
-                for resource in templates
+                types.ResourceTemplate(uri_template=resource.uri, **_about(resource)) for resource in templates
             ]
         )
 
@@ -175,14 +145,14 @@ class _Served:
                         for part in prompt.arguments
                     ],
                 )
-                for prompt in self._prompts.values()
+                for prompt in self._prompts
             ]
         )
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        prompt = self._prompts.get(params.name)
+        prompt = prompt_for(self._agent.role, params.name)
         if prompt is None:
-            known = ", ".join(self._prompts)
+            known = ", ".join(prompt.name for prompt in self._prompts)
             raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name[:80]!r} here (there are: {known})")
         try:
             text = await prompt.write(params.arguments or {}, partial(self._ask, bearer=_bearer(ctx)))
@@ -209,6 +179,15 @@ def _check_writable(arguments: Mapping[str, Any]) -> None:
         read_json(orjson.dumps({**arguments}))
     except (TypeError, ValueError) as error:
         raise MCPError(types.INVALID_PARAMS, f"the arguments can't be written as JSON: {error}") from None
+
+
+def _about(resource: Resource) -> dict[str, Any]:
+    return {
+        "name": resource.name,
+        "title": resource.title,
+        "description": resource.description,
+        "mime_type": resource.mime_type,
+    }
 
 
 def _tool(form: ToolForm) -> types.Tool:

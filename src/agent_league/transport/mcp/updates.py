@@ -4,7 +4,7 @@ Changes are gathered for a moment first: while a league plays, the table changes
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -30,8 +30,10 @@ LONGEST_ADDRESS = 300
 class Updates:
     """The subscribers of one agent."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: Changes, is_there: Callable[[str], bool]) -> None:
+        """`is_there` says whether an address is one of ours."""
         self._changes = changes
+        self._is_there = is_there
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus, max_subscriptions=MOST_SESSIONS)
         self._sessions: dict[str, tuple[ServerSession, set[str]]] = {}
@@ -59,7 +61,7 @@ class Updates:
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """`subscriptions/listen` (2026-07-28)."""
-        _check(params.notifications.resource_subscriptions or ())
+        self._check(params.notifications.resource_subscriptions or ())
         return await self._streams(ctx, params)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
@@ -72,7 +74,7 @@ class Updates:
             ending = ctx.session._connection.exit_stack  # noqa: SLF001 - nothing else tells that a session has ended
             ending.callback(self._sessions.pop, session_id, None)
         _, wanted = self._sessions[session_id]
-        _check({*wanted, str(params.uri)})
+        self._check({*wanted, str(params.uri)})
         wanted.add(str(params.uri))
         return types.EmptyResult()
 
@@ -81,6 +83,14 @@ class Updates:
         if known:
             known[1].discard(str(params.uri))
         return types.EmptyResult()
+
+    def _check(self, addresses: Collection[str]) -> None:
+        """They are kept for as long as somebody listens."""
+        if len(addresses) > MOST_RESOURCES or any(len(address) > LONGEST_ADDRESS for address in addresses):
+            most = f"at most {MOST_RESOURCES} resources, with addresses of up to {LONGEST_ADDRESS} letters"
+            raise MCPError(types.INVALID_PARAMS, f"subscribe to {most}")
+        if strange := [address for address in addresses if not self._is_there(address)]:
+            raise MCPError(types.INVALID_PARAMS, f"no resource {strange[0]!r} here")
 
     def _note(self, uri: str) -> None:
         self._changed.add(uri)
@@ -108,13 +118,6 @@ class Updates:
                     await session.send_resource_updated(uri)
         except Exception:  # noqa: BLE001 - whatever became of it, it doesn't listen
             self._sessions.pop(session_id, None)
-
-
-def _check(addresses: Collection[str]) -> None:
-    """They are kept for as long as somebody listens."""
-    if len(addresses) > MOST_RESOURCES or any(len(address) > LONGEST_ADDRESS for address in addresses):
-        sentence = f"subscribe to at most {MOST_RESOURCES} resources, with addresses of up to {LONGEST_ADDRESS} letters"
-        raise MCPError(types.INVALID_PARAMS, sentence)
 
 
 def _session_id(ctx: Context) -> str:

@@ -1,0 +1,20 @@
+"""What a manager needs to know, as plain data: whoever plans a league doesn't need the manager itself."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_league.config import LeagueConfig, SystemConfig
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerSettings:
+    """What a manager needs to know; it starts the league once so many agents are there (0: only when told)."""
+
+    system: SystemConfig
+    league: LeagueConfig
+    home: Path
+    players: int
+    referees: int
+    exit_when_done: bool = False
+    store: str | None = None
+    """The address of the database; None: `league.db` in the home's data."""

@@ -1,0 +1,33 @@
+"""What a referee needs to know, as plain data: whoever plans a league doesn't need the referee itself."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_league.config import GamesRegistry, SystemConfig
+from agent_league.model.agents import Role
+from agent_league.storage.credentials import CredentialsFile
+
+
+@dataclass(frozen=True, slots=True)
+class RefereeSettings:
+    """What a referee needs to know."""
+
+    system: SystemConfig
+    games: GamesRegistry
+    home: Path
+    manager: str
+    endpoint: str
+    wanted_id: str
+    display_name: str
+    version: str = "1.0.0"
+    game_types: tuple[str, ...] = ("even_odd",)
+    max_concurrent_matches: int = 2
+    league_id: str | None = None
+    """The league to insist on; None: whichever the manager has."""
+    seed: str | None = None
+    exit_when_done: bool = False
+
+    @property
+    def credentials(self) -> CredentialsFile:
+        """Where this agent keeps what it needs to come back as itself."""
+        return CredentialsFile(self.home, Role.REFEREE, self.display_name, self.endpoint, self.manager)
