@@ -302,6 +302,19 @@ async def test_the_transcript_of_a_finished_match_comes_from_its_file(office: Of
     assert match["transcript_note"] is None
 
 
+async def test_a_transcript_that_waits_for_its_report_to_be_acknowledged_is_told(
+    office: OfficeMaker, home: Path
+) -> None:
+    here = office()
+    await half_way(here)
+    match_file(home)
+    paths = DataPaths(home)
+    paths.match(LEAGUE_ID, "R1M1").rename(paths.match_proposal(LEAGUE_ID, "R1M1", "REF01"))
+    assert (await here.ask("get_match", {"match_id": "R1M1"}))["transcript"]
+    paths.match_proposal(LEAGUE_ID, "R1M1", "REF01").rename(paths.match_proposal(LEAGUE_ID, "R1M1", "REF02"))
+    assert (await here.ask("get_match", {"match_id": "R1M1"}))["transcript"] is None
+
+
 async def test_a_transcript_that_lies_elsewhere_is_named(office: OfficeMaker) -> None:
     here = office()
     await half_way(here)

@@ -117,6 +117,12 @@ def test_a_body_without_headers_is_mcp_by_its_method(body: bytes, expected: bool
     assert is_mcp(body) is expected
 
 
+async def test_a_strict_agent_leaves_tool_calls_to_the_sdk(tmp_path: Path) -> None:
+    assert is_mcp(frame("tools/call", name="knock"), tool_calls=True)
+    assert Door(Made(), JsonLogger("tester", log_root=tmp_path), tool_calls=True).wants(frame("tools/call"))
+    assert not Door(Made(), JsonLogger("tester", log_root=tmp_path)).wants(frame("tools/call"))
+
+
 @pytest.mark.parametrize(
     "piece",
     [b'"method":"/', b'"method":"', b'"method"' + b" " * 99, b'"method" : "' + b"a" * 99, b"/", b" ", b'"method":"a/"'],
