@@ -286,6 +286,21 @@ def credentials(home: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("options", [["manager"], ["manager", "--new"], ["run"], ["run", "--new"]])
+def test_nobody_takes_a_league_from_a_manager_that_is_there(tmp_path: Path, options: list[str]) -> None:
+    home, port = tmp_path / "SHARED", free_ports(20)
+    others = ["--port", port + 1] if options[0] == "manager" else ["--manager-port", port + 1]
+    others += [] if options[0] == "manager" else ["--referee-port", port + 2, "--player-port", port + 8]
+    with running(["manager", "--port", port, "--home", home]) as (manager,):
+        manager.prints("The admin token is in")
+        refused = league(*options, *others, "--home", home)
+        assert refused.returncode == 2
+        assert f"already, by the League Manager at http://localhost:{port}/mcp" in refused.stderr
+        assert "--home" in refused.stderr
+        manager.signal(signal.SIGINT)
+        assert_clean(manager)
+
+
 @pytest.mark.parametrize("where", ["in the home", "by option", "in the environment"])
 def test_a_manager_goes_on_with_an_unfinished_league_unless_told_to_begin_another(tmp_path: Path, where: str) -> None:
     home, port, database = tmp_path / "SHARED", free_ports(2), tmp_path / "elsewhere.db"

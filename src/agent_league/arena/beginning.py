@@ -1,6 +1,8 @@
 """How a league begins: anew, with what an earlier one left moved aside, or where an interrupted one stopped."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +19,21 @@ from agent_league.players.app import PlayerSettings
 from agent_league.storage.archive import archive_league
 from agent_league.storage.base import DISMISSED, Saved
 from agent_league.storage.files import read_object, write_json
+from agent_league.storage.lock import Locked, locked
 from agent_league.storage.paths import DataPaths
+
+
+@contextmanager
+def alone(home: Path, league_id: str, endpoint: str) -> Iterator[None]:
+    """Nobody else of this machine conducts this league meanwhile; a UserError where somebody does."""
+    try:
+        with locked(DataPaths(home).lock(league_id), f"{endpoint} (process {os.getpid()})"):
+            yield
+    except Locked as other:
+        raise UserError(
+            f"{league_id} of {home} is being conducted already, by the League Manager at {other}. Stop that one first;"
+            " for another league beside it, name another folder with --home."
+        ) from None
 
 
 def unfinished(home: Path, league_id: str, store: str | None) -> Saved | None:

@@ -120,7 +120,7 @@ def _schemas() -> dict[str, dict[str, Any]]:
 def _unknown(field: str, known: list[str], value: Any) -> Refusal:
     return Refusal(
         ErrorCode.INVALID_MESSAGE_FORMAT,
-        f"'{field}' must be one of those that are known here",
+        f"'{field}' must be one of: {', '.join(sorted(known))}",
         field=field,
         expected=sorted(known),
         received=shown(value),

@@ -48,7 +48,7 @@ def manager(
     active), or on `league start`. An unfinished league of this SHARED folder is continued where it stopped.
     """
     from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.beginning import begin_anew, progress, unfinished
+    from agent_league.arena.beginning import alone, begin_anew, progress, unfinished
     from agent_league.arena.checks import check_game, check_game_option, check_size
     from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import Seat, Watchers
@@ -72,22 +72,25 @@ def manager(
     port = port or system.network.default_league_manager_port
     seat = Seat(ManagerSettings(system, league, home, players, referees, exit_when_done, store), port, host)
     check_ports([seat])
-    saved = None if new else unfinished(home, league.league_id, store)
-    if saved:
-        say(f"Going on with the league that was left unfinished: {progress(saved)}. (--new begins another.)")
-    elif moved := begin_anew(home, league.league_id, store):
-        say(f"The data of an earlier league was moved to {moved}.")
-    per_round = league.scheduling.matches_per_round
-    if per_round is not None and per_round < players // 2:
-        say(f"Rounds are split: scheduling.matches_per_round is {per_round}, a full round has {players // 2} matches.")
-    awaited = f"{players} players and {referees} referees, or " if players and referees else ""
+    endpoint = own_endpoint(host, port, system.network.base_host)
+    with alone(home, league.league_id, endpoint):
+        saved = None if new else unfinished(home, league.league_id, store)
+        if saved:
+            say(f"Going on with the league that was left unfinished: {progress(saved)}. (--new begins another.)")
+        elif moved := begin_anew(home, league.league_id, store):
+            say(f"The data of an earlier league was moved to {moved}.")
+        per_round, full = league.scheduling.matches_per_round, players // 2
+        if per_round is not None and per_round < full:
+            say(f"Rounds are split: scheduling.matches_per_round is {per_round}, a full round has {full} matches.")
+        awaited = f"{players} players and {referees} referees, or " if players and referees else ""
 
-    def ready() -> None:
-        say(f"League Manager of {league.league_id} at {own_endpoint(host, port, system.network.base_host)}")
-        say(f"Waiting for {awaited}`league start`.")
-        say(f"The admin token is in {DataPaths(home).admin_token(league.league_id)}.")
+        def ready() -> None:
+            say(f"League Manager of {league.league_id} at {endpoint}")
+            if not (saved and saved.matches):
+                say(f"Waiting for {awaited}`league start`.")
+            say(f"The admin token is in {DataPaths(home).admin_token(league.league_id)}.")
 
-    run_async(serve_until_interrupted([seat], Watchers(league=tell_event), ready))
+        run_async(serve_until_interrupted([seat], Watchers(league=tell_event), ready))
 
 
 def referee(

@@ -54,7 +54,8 @@ def run(
 
     With --players every round has all its pairs; --set scheduling.matches_per_round=K splits rounds again.
     """
-    from agent_league.arena.beginning import begin_anew, keep_request, progress, resumed, unfinished
+    from agent_league.arena.addresses import own_endpoint
+    from agent_league.arena.beginning import alone, begin_anew, keep_request, progress, resumed, unfinished
     from agent_league.arena.fleet import Fleet
     from agent_league.arena.hosting import check_ports
     from agent_league.arena.plan import LeagueRequest, make_plan
@@ -79,33 +80,35 @@ def run(
         loader, request = resumed(loader, request)
     plan = make_plan(loader, request)
     check_ports(plan.seats)
-    if not resume:
-        if not new and (left := unfinished(home, plan.league.league_id, store)):
-            raise UserError(
-                f"{home} holds an unfinished league ({progress(left)}). Continue it with `league run --resume` or "
-                "`league manager`, put it aside with --new, or play elsewhere with --home."
-            )
-        if moved := begin_anew(home, plan.league.league_id, store, plan.seats):
-            say(f"The data of an earlier league was moved to {moved}.")
-        keep_request(replace(request, store=None), plan.league.league_id, loader.overrides)
-    log = JsonLogger("orchestrator", log_root=home / "logs", folder="system", level=plan.system.logging.level)
-    log.info("league_run_started", league_id=plan.league.league_id, agents=len(plan.seats), seed=request.seed)
-    signal.signal(signal.SIGTERM, _end)
-    completed = None
-    try:
-        with Fleet(plan.processes()) as fleet, _view(plan, quiet=json) as view:
-            log.info("processes_started", pids=fleet.pids)
-            for event in fleet.events(TICK_SECONDS, view.remark):
-                view.show(event)
-                if isinstance(event, LeagueCompleted):
-                    completed = event
-    except KeyboardInterrupt:
-        log.warning("league_run_interrupted", league_id=plan.league.league_id)
-        say("Interrupted; everything that was started has ended. `league run --resume` continues it.")
-        raise
-    except AgentLeagueError as error:
-        log.error("league_run_failed", league_id=plan.league.league_id, error=str(error))
-        raise
+    endpoint = own_endpoint(plan.seats[0].host, plan.seats[0].port, plan.system.network.base_host)
+    with alone(home, plan.league.league_id, endpoint):
+        if not resume:
+            if not new and (left := unfinished(home, plan.league.league_id, store)):
+                raise UserError(
+                    f"{home} holds an unfinished league ({progress(left)}). Continue it with `league run --resume` or "
+                    "`league manager`, put it aside with --new, or play elsewhere with --home."
+                )
+            if moved := begin_anew(home, plan.league.league_id, store, plan.seats):
+                say(f"The data of an earlier league was moved to {moved}.")
+            keep_request(replace(request, store=None), plan.league.league_id, loader.overrides)
+        log = JsonLogger("orchestrator", log_root=home / "logs", folder="system", level=plan.system.logging.level)
+        log.info("league_run_started", league_id=plan.league.league_id, agents=len(plan.seats), seed=request.seed)
+        signal.signal(signal.SIGTERM, _end)
+        completed = None
+        try:
+            with Fleet(plan.processes()) as fleet, _view(plan, quiet=json) as view:
+                log.info("processes_started", pids=fleet.pids)
+                for event in fleet.events(TICK_SECONDS, view.remark):
+                    view.show(event)
+                    if isinstance(event, LeagueCompleted):
+                        completed = event
+        except KeyboardInterrupt:
+            log.warning("league_run_interrupted", league_id=plan.league.league_id)
+            say("Interrupted; everything that was started has ended. `league run --resume` continues it.")
+            raise
+        except AgentLeagueError as error:
+            log.error("league_run_failed", league_id=plan.league.league_id, error=str(error))
+            raise
     seconds = time.perf_counter() - started
     log.info("league_run_completed", league_id=plan.league.league_id, seconds=round(seconds, 3))
     log.close()

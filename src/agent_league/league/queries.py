@@ -55,11 +55,12 @@ class Queries:
         rounds = self._schedule().rounds
         found = next((round_ for round_ in rounds if round_.round_id == round_id), None)
         if found is None:
+            expected = f"1 to {len(rounds)}" if rounds else "none before two players are registered"
             raise Refusal(
                 ErrorCode.INVALID_MESSAGE_FORMAT,
-                f"no round {shown(round_id)} in this league",
+                f"no round {shown(round_id)} in this league; expected {expected}",
                 field="round_id",
-                expected=f"1 to {len(rounds)}" if rounds else "none before two players are registered",
+                expected=expected,
                 received=shown(round_id),
             )
         return {
@@ -147,7 +148,7 @@ class Queries:
         if not isinstance(player_id, str) or player_id not in self._season.roster.players():
             raise Refusal(
                 ErrorCode.PLAYER_NOT_REGISTERED,
-                f"{field} names no registered player",
+                f"{field} names no registered player; ids such as P01 are in get_standings",
                 player_id=str(player_id)[:80],
             )
         return player_id

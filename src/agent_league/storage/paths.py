@@ -36,6 +36,9 @@ class DataPaths:
     def store_name(self, league_id: str) -> Path:
         return self.data / f"{_safe(league_id)}.store.json"
 
+    def lock(self, league_id: str) -> Path:
+        return self.data / f"{_safe(league_id)}.lock"
+
     def matches(self, league_id: str) -> Path:
         return self.data / "matches" / _safe(league_id)
 

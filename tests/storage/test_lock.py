@@ -1,0 +1,39 @@
+"""A lock that one process has at a time, and that ends with it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_league.storage.lock import Locked, locked
+
+HOLD = """
+import sys
+from pathlib import Path
+from agent_league.storage.lock import locked
+with locked(Path(sys.argv[1]), "the other"):
+    print("has it", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_who_comes_second_is_told_who_has_it_until_it_is_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "a.lock"
+    with locked(path, "the first, with a long name"), pytest.raises(Locked, match=r"^the first, with a long name$"):
+        locked(path, "the second").__enter__()
+    with locked(path, "the second"), pytest.raises(Locked, match=r"^the second$"):
+        locked(path, "the third").__enter__()
+
+
+def test_a_process_that_is_killed_has_it_no_longer(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "has it\n"
+        with pytest.raises(Locked, match=r"^the other$"):
+            locked(path, "ours").__enter__()
+        other.kill()
+    with locked(path, "ours"):
+        pass
