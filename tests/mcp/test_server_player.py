@@ -1,17 +1,25 @@
 """A player that is nothing but an MCP server of the SDK takes part: the example, in a process of its own."""
 
 import asyncio
+import socket
 import sys
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 from agent_league.model.events import MatchFinished
 from agent_league.model.results import Outcome
 from tests.arena.guests import hosted
-from tests.cli.command import free_ports
+from tests.cli.command import LEAGUE, free_ports, until
 from tests.conftest import PlanMaker
 from tests.test_docs import ROOT
 
 BOUND = 60
+
+
+async def started(port: str, manager: str) -> asyncio.subprocess.Process:
+    command = [sys.executable, str(ROOT / "examples" / "mcp_server_player.py"), port, manager]
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
 
 
 async def ended(process: asyncio.subprocess.Process) -> None:
@@ -26,10 +34,7 @@ async def test_the_sdk_s_own_server_plays_a_league_with_ours(plan: PlanMaker) ->
     manager, port = f"http://localhost:{first}/mcp", str(first + 5)
     async with AsyncExitStack() as stack:
         watched = await stack.enter_async_context(hosted(planned, 1))
-        command = [sys.executable, str(ROOT / "examples" / "mcp_server_player.py"), port, manager]
-        player = await asyncio.create_subprocess_exec(
-            *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
-        )
+        player = await started(port, manager)
         stack.push_async_callback(ended, player)
         completed = await watched.completed(BOUND)
         (guest,) = [row for row in completed.standings if row.display_name == "My MCP player"]
@@ -43,3 +48,30 @@ async def test_the_sdk_s_own_server_plays_a_league_with_ours(plan: PlanMaker) ->
             told = (await player.stdout.readline()).decode()
         assert registered.startswith("Registered as P")
         assert told.startswith("R")
+
+
+async def test_league_check_judges_it_in_its_own_form(tmp_path: Path) -> None:
+    first = free_ports(2)
+    port, manager = str(first + 1), f"http://localhost:{first}/mcp"
+    command = [*LEAGUE, "check", f"http://localhost:{port}/mcp", "--manager-port", str(first), "--wait", "30"]
+    check = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, cwd=tmp_path)
+    async with AsyncExitStack() as stack, asyncio.timeout(BOUND):
+        await asyncio.to_thread(until, lambda: not is_free(first), "a checker to register with")
+        stack.push_async_callback(ended, await started(port, manager))
+        said, _ = await check.communicate()
+    assert check.returncode == 0, said.decode()
+    assert "Dialect: league.v2, real MCP" in said.decode()
+    assert " 0 failed" in said.decode()
+
+
+async def test_without_a_manager_it_ends_with_a_sentence() -> None:
+    player = await started(str(free_ports(1)), f"http://localhost:{free_ports(1)}/mcp")
+    async with asyncio.timeout(BOUND):
+        _, said = await player.communicate()
+    assert player.returncode == 1
+    assert said.decode() == "can't play: All connection attempts failed\n"
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0

@@ -269,7 +269,7 @@ class Bench:
         bearer: str | None = None,
     ) -> Exchange:
         """One call in the style that was learned for this method."""
-        style = style or self.styles.get(method) or (self.style if self.style.knows(method) else SEEDS)
+        style = style or (self.style_of(method) if self.style_of(method).knows(method) else SEEDS)
         body = style.request(method, message, next(self._numbers))
         return await self.post(body, method, message, wanted=wanted, style=style, bearer=bearer)
 
@@ -287,7 +287,9 @@ class Bench:
     ) -> Exchange:
         """These bytes, whatever they are."""
         url = self.probe.at(style.path) if style.path else None
-        reply = await self.probe.post(body, limit or self.limit(method), url=url, bearer=bearer, shown=shown)
+        reply = await self.probe.post(
+            body, limit or self.limit(method), url=url, bearer=bearer, shown=shown, more_headers=style.headers(method)
+        )
         parsed = reply.parsed
         answer, place, noted = _found(parsed, wanted)
         line = self.probe.sent[-1]
@@ -303,7 +305,7 @@ class Bench:
             first = first or exchange
             if understood(exchange, wanted):
                 self.styles[method] = style
-                if wanted is not None and len(self.styles) == 1:
+                if style.is_mcp or (wanted is not None and len(self.styles) == 1):
                     self.style = style
                 self.note(exchange)
                 return exchange
@@ -312,6 +314,10 @@ class Bench:
         if first is None:
             raise Skip(f"no style has a name for {method}")
         return first
+
+    def style_of(self, method: str) -> Style:
+        """The style in which the agent understood a method, as far as it is known."""
+        return self.styles.get(method, self.style)
 
     def keep(self, name: str, exchange: Exchange) -> Exchange:
         self.kept[name] = exchange

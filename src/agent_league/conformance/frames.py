@@ -199,7 +199,7 @@ def in_frame(bench: Bench, call: GoodCall, **changes: Any) -> bytes:
     """A good call as the agent understands it, with other fields in its frame; `...` takes one out."""
     if bench.is_bare:
         raise Skip("the agent speaks bare messages, without a JSON-RPC frame")
-    style = bench.styles.get(call.method, bench.style)
+    style = bench.style_of(call.method)
     frame = {**json.loads(style.request(call.method, call.message, 1)), **changes}
     return json.dumps({name: value for name, value in frame.items() if value is not ...}).encode()
 
@@ -207,7 +207,12 @@ def in_frame(bench: Bench, call: GoodCall, **changes: Any) -> bytes:
 async def ask_framed(bench: Bench, **changes: Any) -> Exchange:
     call = bench.good_call()
     return await bench.post(
-        in_frame(bench, call, **changes), call.method, call.message, wanted=call.wanted, bearer=call.bearer
+        in_frame(bench, call, **changes),
+        call.method,
+        call.message,
+        wanted=call.wanted,
+        style=bench.style_of(call.method),
+        bearer=call.bearer,
     )
 
 
@@ -270,10 +275,13 @@ def _same_id(exchange: Exchange, request_id: Any) -> Finding:
 
 async def _charset(bench: Bench) -> Finding:
     call = bench.good_call()
-    style = bench.styles.get(call.method, bench.style)
-    body = style.request(call.method, call.message, 7)
+    style = bench.style_of(call.method)
     reply = await bench.probe.post(
-        body, bench.limit(call.method), bearer=call.bearer, content_type="application/json; charset=utf-8"
+        style.request(call.method, call.message, 7),
+        bench.limit(call.method),
+        bearer=call.bearer,
+        content_type="application/json; charset=utf-8",
+        more_headers=style.headers(call.method),
     )
     return passed(f"HTTP {reply.status}") if reply.status == 200 else failed(told(reply))
 
@@ -298,6 +306,8 @@ async def _unknown_method(bench: Bench) -> Finding:
 async def _error_id(bench: Bench) -> Finding:
     if bench.is_bare:
         raise Skip("the agent speaks bare messages, without a JSON-RPC frame")
+    if bench.style.is_mcp:
+        raise Skip("the agent is an MCP server, and its SDK writes the frames")
     exchange = await bench.post(_call_unknown(7003))
     if not exchange.error:
         raise Skip("the agent gave no JSON-RPC error to look at")
@@ -306,7 +316,13 @@ async def _error_id(bench: Bench) -> Finding:
 
 async def _notification(bench: Bench) -> Finding:
     call = bench.good_call()
-    exchange = await bench.post(in_frame(bench, call, id=...), call.method, call.message, bearer=call.bearer)
+    exchange = await bench.post(
+        in_frame(bench, call, id=...),
+        call.method,
+        call.message,
+        style=bench.style_of(call.method),
+        bearer=call.bearer,
+    )
     return warned(exchange.came) if exchange.reply.body.strip() else passed(f"HTTP {exchange.reply.status}, no body")
 
 

@@ -87,7 +87,7 @@ def _twisted(value: Any) -> Any:
 
 async def _two_mib(bench: Bench) -> Finding:
     call = bench.good_call()
-    style = bench.styles.get(call.method, bench.style)
+    style = bench.style_of(call.method)
     body = style.request(call.method, {**call.message, "padding": "x" * TWO_MIB}, 7)
     exchange = await bench.post(body, call.method, shown="a good call with 2 MiB of padding", bearer=call.bearer)
     if exchange.refused:

@@ -17,6 +17,7 @@ from agent_league.protocol.spellings import METHOD_OF_TYPE, Frame
 from agent_league.transport import jsonrpc
 from agent_league.transport.http_guard import Guard
 from agent_league.transport.http_server import AgentApp, HttpServer
+from agent_league.transport.mcp.door import Door
 from agent_league.transport.reception import Reception
 
 
@@ -60,6 +61,7 @@ class Listener:
         self._guard = Guard()
         self._waiting: list[asyncio.Future[None]] = []
         self._wanted_port = port
+        self._door = Door(self._mcp_server)
         self._server: HttpServer | None = None
 
     @property
@@ -82,6 +84,7 @@ class Listener:
     async def stop(self) -> None:
         """Serves no longer; once is enough."""
         server, self._server = self._server, None
+        await self._door.close()
         if server:
             await server.stop()
 
@@ -110,9 +113,14 @@ class Listener:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Any path will do, so each request has a route of its own."""
         path = scope["path"]
-        answers = {} if path == "/health" else {path: partial(self._answer, path)}
-        app = AgentApp(partial(self._answer, "/mcp"), self._health, self._guard, other_paths=answers)
+        answers = {} if path in ("/health", "/mcp") else {path: partial(self._answer, path)}
+        app = AgentApp(partial(self._answer, "/mcp"), self._health, self._guard, other_paths=answers, door=self._door)
         await app(scope, receive, send)
+
+    def _mcp_server(self) -> Any:
+        from agent_league.conformance.mcp_listener import listener_server  # noqa: PLC0415 - it imports the SDK
+
+        return listener_server(lambda body: self._answer("/mcp", body, None))
 
     def _health(self) -> Mapping[str, Any]:
         return {"status": "ok", "role": self._role}

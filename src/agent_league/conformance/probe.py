@@ -15,6 +15,7 @@ import aiohttp
 from agent_league.conformance.steps import NoReply
 from agent_league.log import redacted
 from agent_league.transport.carrier import MAX_BODY
+from agent_league.transport.jsonrpc import without_events
 
 SHOWN = 600
 """Letters of a message that a report shows."""
@@ -37,7 +38,7 @@ class Reply:
     def parsed(self) -> Any:
         """Its JSON value, or NOT_JSON."""
         try:
-            return json.loads(self.body)
+            return json.loads(without_events(self.body))
         except (ValueError, RecursionError):
             return NOT_JSON
 
@@ -95,8 +96,9 @@ class Probe:
         bearer: str | None = None,
         shown: str | None = None,
         content_type: str = "application/json",
+        more_headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        headers = {"Content-Type": content_type}
+        headers = {"Content-Type": content_type, **(more_headers or {})}
         if bearer is not None:
             headers["Authorization"] = f"Bearer {bearer}"
         url = url or self.url

@@ -117,14 +117,16 @@ def parse_reply(status: int, body: bytes) -> Any:
     if _is_empty(status, body):
         return None
     try:
-        return read_json(_last_event(body) if body.startswith(EVENT_STREAM) else body)
+        return read_json(without_events(body))
     except ValueError:
         raise BadAnswer(f"HTTP {status} and no JSON", body[:SHOWN_LENGTH].decode(errors="replace")) from None
 
 
-def _last_event(stream: bytes) -> bytes:
+def without_events(body: bytes) -> bytes:
     """What the last event of a stream says: an MCP server may answer so, and tell of its progress before."""
-    for event in reversed(BLANK_LINE.split(stream)):
+    if not body.startswith(EVENT_STREAM):
+        return body
+    for event in reversed(BLANK_LINE.split(body)):
         data = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
         if any(data):
             return b"\n".join(data)

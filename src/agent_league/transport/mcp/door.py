@@ -72,7 +72,12 @@ class Door:
     """Behind it, the SDK's server of one agent."""
 
     def __init__(
-        self, factory: ServerFactory, log: JsonLogger, limits: Limits | None = None, *, tool_calls: bool = False
+        self,
+        factory: ServerFactory,
+        log: JsonLogger | None = None,
+        limits: Limits | None = None,
+        *,
+        tool_calls: bool = False,
     ) -> None:
         """`tool_calls`: whether a `tools/call` without any header of MCP is for the SDK, too."""
         self._factory = factory
@@ -137,7 +142,8 @@ class Door:
                     inside.set_result(_Inside(sessions, plain))
                     await self._closing.wait()
         except Exception as error:
-            self._log.error("mcp_failed", error=repr(error))
+            if self._log:
+                self._log.error("mcp_failed", error=repr(error))
             self._inside = None  # the next request tries again
             if inside.done():
                 raise
@@ -188,12 +194,9 @@ def _managers(factory: ServerFactory) -> "tuple[StreamableHTTPSessionManager, St
 
 
 @contextmanager
-def _logged(log: JsonLogger) -> Iterator[None]:
+def _logged(log: JsonLogger | None) -> Iterator[None]:
     """What the SDK has to say goes to an agent's log: without a handler, its warnings go to the terminal."""
-    logger, handler = logging.getLogger("mcp"), _IntoLog(log)
-    if logger.handlers:  # another agent of this process has it
-        yield
-        return
+    logger, handler = logging.getLogger("mcp"), _IntoLog(log) if log else logging.NullHandler()
     logger.addHandler(handler)
     try:
         yield
