@@ -848,6 +848,7 @@ REQUIREMENTS = (
         "MCP",
         "A player that is nothing but an MCP server of the SDK takes part.",
         "mcp/server_player::the_sdk_s_own_server_plays_a_league_with_ours",
+        "mcp/server_player::league_check_judges_it_in_its_own_form",
     ),
     needs(
         "MCP",
@@ -865,6 +866,13 @@ REQUIREMENTS = (
         "A lost answer loses nothing; moves are idempotent, stale turns refused.",
         "gateway/server::a_lost_answer_is_read_again_with_the_same_cursor_and_the_same_move_again_changes_nothing",
         "players/mailbox::a_late_move_is_refused_and_told_what_was_played_and_what_is_open",
+    ),
+    needs(
+        "MCP",
+        "No event is skipped; what a host is given is bounded, and every legal move can be played.",
+        "gateway/server::an_event_after_the_wait_is_over_comes_with_the_next_one",
+        "gateway/server::many_events_come_in_several_answers_and_the_league_is_over_with_the_last_of_them",
+        "gateway/server::whatever_a_referee_calls_legal_is_shown_within_a_bound_and_can_be_played",
     ),
     needs(
         "MCP",

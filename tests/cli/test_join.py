@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from agent_league.storage.paths import DataPaths
+from agent_league.config.home import is_home
 from tests.cli.command import BOUND, LEAGUE, environment, free_ports, league, running
 from tests.cli.test_agents import get
 from tests.gateway.league import stdio, tool
@@ -33,7 +33,11 @@ INITIALIZE = {
     [
         (["ftp://x", "--name", "A"], "LEAGUE_URL 'ftp://x' is no address; expected one such as http://localhost:8000"),
         (["localhost:1", "--name", "  "], "--name '  ': expected 1 to 100 characters that people can see"),
-        (["localhost:1", "--name", "A", "--fallback", "x"], "--fallback: no strategy 'x' is installed (there are: "),
+        (["localhost:1", "--name", "A", "--fallback", "x"], "--fallback: strategy 'x' isn't installed (there are: "),
+        (
+            ["localhost:1", "--name", "A", "--fallback", "llm"],
+            "--fallback: strategy 'llm' can't answer within a second",
+        ),
         (["localhost:1", "--name", "A", "--set", "nothing=1"], "nothing"),
         (["localhost:1"], "Missing option '--name'"),
     ],
@@ -118,16 +122,25 @@ def test_stdout_is_mcp_alone_and_the_end_is_quick_also_in_the_midst_of_a_wait(tm
     assert "Traceback" not in err
 
 
-async def test_a_host_is_told_that_no_manager_is_there_and_started_in_any_folder(tmp_path: Path) -> None:
+def test_a_host_that_reads_no_more_is_a_normal_end(tmp_path: Path) -> None:
+    with Spoken(tmp_path) as gateway:
+        gateway.says(INITIALIZE)
+        assert gateway.hears()["id"] == 1
+        assert gateway.process.stdout
+        gateway.process.stdout.close()
+        gateway.says({**INITIALIZE, "id": 2})
+        assert gateway.process.stderr
+        err = gateway.process.stderr.read()
+        assert gateway.process.wait(BOUND) == 0, err
+    assert "Traceback" not in err
+
+
+async def test_a_host_may_start_it_in_any_folder(tmp_path: Path) -> None:
     home = {"HOME": str(tmp_path)}
     server = stdio("join", f"localhost:{free_ports(1)}", "--name", "A", cwd=Path("/"))
     async with Client(server.model_copy(update={"env": environment(**home)})) as client:
-        answer = await client.call_tool("join_league", {})
-        assert answer.is_error
-        assert "no League Manager answers at http://localhost:" in answer.content[0].text  # type: ignore[union-attr]
-        assert "Call join_league again" in answer.content[0].text  # type: ignore[union-attr]
         assert (await tool(client, "get_rules"))["title"] == "Even/Odd"
-    assert DataPaths(tmp_path / ".agent-league").credentials.is_dir()
+    assert is_home(tmp_path / ".agent-league")
 
 
 def test_what_is_not_mcp_is_told_so_at_the_http_port_and_a_web_page_is_turned_away(tmp_path: Path) -> None:
@@ -143,6 +156,10 @@ def test_what_is_not_mcp_is_told_so_at_the_http_port_and_a_web_page_is_turned_aw
         assert answer["id"] == "x"
         assert answer["error"]["code"] == -32601
         assert "speak MCP" in answer["error"]["message"]
+        rules = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "get_rules", "arguments": {}}, "id": 2}
+        request = urllib.request.Request(f"http://localhost:{port}/mcp", json.dumps(rules).encode(), headers)
+        with urllib.request.urlopen(request, timeout=BOUND) as response:
+            assert json.load(response)["result"]["structuredContent"]["title"] == "Even/Odd", "without any ado"
         page = {**headers, "Origin": "http://evil.example", "MCP-Protocol-Version": "2026-07-28"}
         request = urllib.request.Request(f"http://localhost:{port}/mcp", json.dumps(INITIALIZE).encode(), page)
         with pytest.raises(urllib.error.HTTPError) as refused:

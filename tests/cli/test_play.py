@@ -7,14 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from agent_league.cli.play import chosen
 from tests.cli.command import BOUND, LEAGUE, environment, free_ports, league
 from tests.gateway.league import league_of
 
@@ -111,7 +109,7 @@ def test_a_person_plays_a_league_at_a_terminal(tmp_path: Path) -> None:
 
 def test_a_person_who_does_not_answer_is_played_for_and_what_was_half_typed_is_forgotten(tmp_path: Path) -> None:
     with (
-        league_of(tmp_path / "league", players=3, ours=2, move_seconds=6) as processes,
+        league_of(tmp_path / "league", players=3, ours=2, move_seconds=4) as processes,
         terminal(processes.url, "--name", "Dana", "--home", tmp_path / "dana", "--fallback", "always_even") as screen,
     ):
         screen.shows("1 even, 2 odd > ")
@@ -126,6 +124,22 @@ def test_a_person_who_does_not_answer_is_played_for_and_what_was_half_typed_is_f
         assert screen.ends() == 0
 
 
+def test_after_ctrl_d_nobody_is_asked_any_more_and_the_fallback_plays_at_once(tmp_path: Path) -> None:
+    with (
+        league_of(tmp_path / "league", players=3, ours=2, move_seconds=300) as processes,
+        terminal(processes.url, "--name", "Dana", "--home", tmp_path / "dana", "--fallback", "always_even") as screen,
+    ):
+        screen.shows("1 even, 2 odd > ")
+        screen.types("\x04")
+        screen.shows("There is no input any more: the fallback strategy plays from here.")
+        screen.shows("R.M.: the fallback strategy played even for you.")
+        screen.shows("R.M.: the fallback strategy played even for you.")
+        screen.shows("The league is over")
+        assert screen.ends() == 0
+    assert screen.text.count("1 even, 2 odd > ") == 1
+    assert "Time is up" not in screen.text
+
+
 def test_ctrl_c_leaves_with_a_sentence_and_the_same_command_comes_back(tmp_path: Path) -> None:
     options = ["--name", "Dana", "--home", tmp_path / "dana"]
     with league_of(tmp_path / "league", players=2, ours=1) as processes:
@@ -133,14 +147,16 @@ def test_ctrl_c_leaves_with_a_sentence_and_the_same_command_comes_back(tmp_path:
             player_id = screen.shows(r"You are (P0\d)")[1]
             screen.shows("1 even, 2 odd > ")
             screen.types("\x03")
-            screen.shows("You leave. Matches to come are lost unless you come back; the same command does that.")
+            screen.shows("You leave. Matches are lost from now on unless you come back; the same command does that.")
             assert screen.ends() == 0
             assert "Traceback" not in screen.text
         with terminal(processes.url, *options) as screen:
-            assert screen.shows(r"You are (P0\d)")[1] == player_id
+            assert screen.shows(r"You are (P0\d) in league_2025_even_odd\.\r\n")[1] == player_id
+            screen.shows("Round 1: you meet Agent")
             screen.shows("1 even, 2 odd > ")
             screen.types("1\n")
             screen.shows("(You win|You lose|A draw) against")
+            screen.shows(r"(You are the champion|The champion is Agent \d+ \(P0\d\))\.")
             screen.shows("The league is over")
             assert screen.ends() == 0
 
@@ -149,7 +165,7 @@ def test_ctrl_c_leaves_with_a_sentence_and_the_same_command_comes_back(tmp_path:
 def test_at_a_pipe_it_writes_plain_lines_and_reads_an_answer_for_each_question(
     tmp_path: Path, typed: str, ending: str
 ) -> None:
-    with league_of(tmp_path / "league", players=3, ours=2, move_seconds=6) as processes:
+    with league_of(tmp_path / "league", players=3, ours=2, move_seconds=4) as processes:
         done = subprocess.run(
             [*LEAGUE, "play", processes.url, "--name", "Pipe", "--home", str(tmp_path / "pipe")],
             input=typed,
@@ -184,29 +200,18 @@ def test_without_a_manager_it_says_so_and_waits(tmp_path: Path) -> None:
     with terminal(f"localhost:{free_ports(1)}", "--name", "Dana", "--home", tmp_path) as screen:
         screen.shows("No League Manager answers at http://localhost:[0-9]+/mcp yet; waiting for it.")
         screen.process.send_signal(signal.SIGINT)
-        screen.shows("You leave.")
+        screen.shows("You leave; you had no place in the league yet.")
         assert screen.ends() == 0
 
 
 @pytest.mark.parametrize(
-    ("typed", "legal", "meant"),
+    ("options", "sentence"),
     [
-        ("1", ("even", "odd"), "even"),
-        (" 2 ", ("even", "odd"), "odd"),
-        ("3", ("even", "odd"), None),
-        ("0", ("even", "odd"), None),
-        ("Odd", ("even", "odd"), "odd"),
-        ("e", ("even", "odd"), "even"),
-        ("", ("even", "odd"), None),
-        ("x", ("even", "odd"), None),
-        ("r", ("rock", "rope", "paper"), None),
-        ("roc", ("rock", "rope", "paper"), "rock"),
-        ("rock", ("rock", "rocket"), "rock"),
-        ("2", (2, 3, 1), 2),
-        ("4", (2, 3, 1), None),
-        ("[0, 1]", ([0, 1], [1, 1]), [0, 1]),
-        ("2", ([0, 1], [1, 1]), [1, 1]),
+        (["--name", ""], "--name '': expected 1 to 100 characters that people can see"),
+        (["--fallback", "llm"], "--fallback: strategy 'llm' can't answer within a second (there are: "),
     ],
 )
-def test_a_move_is_chosen_by_name_number_or_beginning(typed: str, legal: Sequence[Any], meant: Any) -> None:
-    assert chosen(typed, legal) == meant
+def test_a_mistake_ends_with_a_sentence(tmp_path: Path, options: list[str], sentence: str) -> None:
+    done = league("play", "localhost:1", *options, "--home", tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr

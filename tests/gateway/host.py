@@ -91,11 +91,12 @@ async def hosting(
     scripts: Mapping[str, Script] | None = None,
     fallback: Strategy | None = None,
     overrides: JsonObject | None = None,
+    **options: Any,
 ) -> AsyncIterator[Host]:
-    """A host that has not joined yet."""
+    """A host that has not joined yet; the options are the seat's."""
     port = free_ports(1)
     manager = ScriptedManager(f"http://localhost:{port}/mcp", scripts=scripts)
-    seat = HostSeat(settings_for(home, manager.endpoint, overrides=overrides), fallback or AlwaysOdd())
+    seat = HostSeat(settings_for(home, manager.endpoint, overrides=overrides), fallback or AlwaysOdd(), **options)
     carrier = HttpCarrier()
     try:
         async with asyncio.timeout(BOUND), served(manager.answer, port), Client(seat_server(seat)) as client:

@@ -50,7 +50,7 @@ async def test_one_host_over_stdio_and_one_over_http_play_a_league_of_four(tmp_p
 
 
 async def test_a_host_that_never_moves_is_played_for_and_costs_nobody_a_match(tmp_path: Path) -> None:
-    with league_of(tmp_path / "league", players=3, ours=2, move_seconds=2) as league:
+    with league_of(tmp_path / "league", players=3, ours=2, move_seconds=4) as league:
         options = ["--name", "Absent", "--fallback", "always_odd", "--home", tmp_path / "host"]
         async with asyncio.timeout(BOUND), Client(stdio("join", league.url, *options)) as client:
             events = await play(client, lambda _: None)

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
-from agent_league.players.mailbox import KEPT_EVENTS
+from agent_league.gateway.moves import LONGEST_MOVE
+from agent_league.gateway.words import MOST_EVENTS, MOST_ROWS
+from agent_league.players.deadline import MARGIN_SECONDS
+from agent_league.players.mailbox import KEPT_EVENTS, REMIND_SECONDS
 from agent_league.players.strategies.always import AlwaysOdd
 from agent_league.protocol.quoting import LONGEST_TEXT
 from tests.cli.command import LEAGUE, Running, environment, free_ports, league, running
@@ -80,6 +83,24 @@ def test_the_example_plays_a_league(tmp_path: Path) -> None:
             player.close()
 
 
+def test_the_example_says_in_a_sentence_what_is_wrong(tmp_path: Path) -> None:
+    example = ROOT / "examples" / "mcp_player.py"
+    port = free_ports(1)
+    with league_of(tmp_path / "league", players=2, ours=2, stays=True) as processes:
+        processes.manager.prints("The league starts")
+        for arguments, sentence in (
+            ([f"localhost:{processes.port}", "Late", "--home", str(tmp_path), "--port", str(port)], "rejected"),
+            ([], "usage: mcp_player.py LEAGUE_URL NAME"),
+        ):
+            player = Running([sys.executable, example, *arguments])
+            try:
+                assert player.ends() == 1
+                assert sentence in player.text
+                assert "Traceback" not in player.text
+            finally:
+                player.close()
+
+
 def test_every_option_of_the_page_exists() -> None:
     lines = [shlex.split(line) for block in blocks("bash") for line in block.splitlines() if "league" in line]
     for words in lines:
@@ -97,4 +118,8 @@ async def test_the_page_names_every_tool_and_every_bound(home: Path) -> None:
     assert f"`{prompt.name}`" in PAGE
     assert tools["wait_for_turn"].input_schema["properties"]["max_wait_s"]["maximum"] == 50
     assert f"the latest {KEPT_EVENTS}" in PAGE
-    assert f"{LONGEST_TEXT} characters" in PAGE
+    assert f"cut to {LONGEST_TEXT} characters" in PAGE
+    assert f"longer than {LONGEST_MOVE} characters" in PAGE
+    assert f"{MOST_EVENTS} at once" in PAGE
+    assert f"the first {MOST_ROWS} rows" in PAGE
+    assert (REMIND_SECONDS, MARGIN_SECONDS) == (2, 2), "as the page says"

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from agent_league.errors import LeagueFailed, PortInUse
 from agent_league.gateway.seat import HostSeat
+from agent_league.gateway.server import seat_server
 from agent_league.players.mailbox import Stopped
 from agent_league.players.strategies.always import AlwaysOdd
 from agent_league.testing.peers import ScriptedManager, always, rubbish
@@ -98,6 +100,20 @@ async def test_a_refused_registration_is_told_in_a_sentence_and_may_be_tried_aga
         assert [type(event.what) for event in events] == [Stopped, Stopped]
 
 
+async def test_a_host_is_told_that_no_manager_is_there(home: Path) -> None:
+    seat = seat_at(home, free_ports(1), join_seconds=0.05)
+    try:
+        async with asyncio.timeout(BOUND), Client(seat_server(seat)) as client:
+            answer = await client.call_tool("join_league", {})
+    finally:
+        await seat.leave()
+    (part,) = answer.content
+    assert answer.is_error
+    assert part.type == "text"
+    assert "no League Manager answers at http://localhost:" in part.text
+    assert "Call join_league again" in part.text
+
+
 async def test_a_manager_that_isn_t_there_yet_is_found_when_it_comes(home: Path) -> None:
     port = free_ports(1)
     seat = seat_at(home, port)
@@ -139,8 +155,44 @@ async def test_after_the_league_the_host_may_join_the_next_one(home: Path) -> No
         while host.seat.is_over:  # the old player may still be taking its leave
             again = await host.call("join_league")
         assert again["seat"] == joined["seat"]
+        assert again["after"] == news["after"], "the old league isn't told again"
+        assert (await host.call("get_history", seat=joined["seat"]))["played"] == 1, "it is the same league again"
         assert not (await host.wait(news["after"], max_wait_s=0))["league_over"]
         assert len(host.manager.heard("register_player")) == 2
+
+
+async def test_whoever_joins_a_league_that_is_over_is_told_so(home: Path) -> None:
+    async with hosting(home) as host:
+        assert (await host.call("join_league"))["next"].startswith("Read get_rules")
+        host.seat.is_over = True
+        assert (await host.call("join_league"))["next"].startswith("Nothing: the league is over.")
+
+
+async def test_a_result_without_an_invitation_names_the_opponent_that_the_round_did(home: Path) -> None:
+    async with hosting(home) as host:
+        own = (await host.call("join_league"))["player_id"]
+        match = {"match_id": "R1M1", "game_type": "even_odd", "player_A_id": "P02", "player_B_id": own}
+        match["referee_endpoint"] = "http://localhost:8001/mcp"
+        announced = host.manager.message("ROUND_ANNOUNCEMENT", round_id=1, matches=[match])
+        await host.told("notify_round", announced)
+        await host.told("notify_match_result", game_over(winner=own, choices={}))
+        event = (await host.wait())["events"][-1]
+        assert (event["kind"], event["untrusted"]["opponent_id"]) == ("result", "P02")
+
+
+@pytest.mark.parametrize(("league_id", "played"), [("league_2025_even_odd", 1), ("league_2026_even_odd", 0)])
+async def test_games_of_an_earlier_league_are_no_games_of_this_one(home: Path, league_id: str, played: int) -> None:
+    accepted = {"message_type": "LEAGUE_REGISTER_RESPONSE", "status": "ACCEPTED", "player_id": "P01"}
+    scripts = {"register_player": always({**accepted, "auth_token": "tok-p01-1", "league_id": "league_2025_even_odd"})}
+    async with hosting(home, scripts=scripts) as host:
+        await host.call("join_league")
+        await host.told("notify_match_result", game_over())
+    scripts = {"register_player": always({**accepted, "auth_token": "tok-p01-2", "league_id": league_id})}
+    async with hosting(home, scripts=scripts) as host:
+        history = await host.call("get_history", seat=(await host.call("join_league"))["seat"])
+        assert host.seat.player is not None
+        assert len(host.seat.player.games) == 1, "it is remembered"
+        assert (history["played"], len(history["games"])) == (played, played)
 
 
 async def test_what_a_manager_answers_in_place_of_an_acceptance_shows_no_token(home: Path) -> None:

@@ -11,6 +11,7 @@ from agent_league.errors import Refusal
 from agent_league.players.happenings import Invited, LeagueOver, MatchOver, RoundAnnounced
 from agent_league.players.mailbox import (
     KEPT_EVENTS,
+    REMIND_SECONDS,
     Event,
     FallbackPlayed,
     Mailbox,
@@ -146,6 +147,41 @@ async def test_a_late_move_is_refused_and_told_what_was_played_and_what_is_open(
 
 
 @in_virtual_time
+async def test_a_turn_that_is_declined_is_played_by_the_fallback_at_once() -> None:
+    asked = Asked()
+    thought = await asked.ask()
+    turn = asked.turn
+    for _ in range(2):
+        asked.mailbox.decline("T1")
+    assert await thought == "odd"
+    asked.mailbox.decline("T1")
+    assert time() == 0
+    assert asked.mailbox.events(1) == [Event(2, FallbackPlayed(turn, "odd"))]
+
+
+@in_virtual_time
+async def test_a_move_that_comes_while_the_fallback_thinks_is_told_that_time_ran_out() -> None:
+    asked = Asked(Dawdles())
+    thought = await asked.ask(seconds=30)
+    await asyncio.sleep(28.5)
+    with pytest.raises(Refusal, match="the time for T1 ran out and the fallback strategy plays; no turn is open now"):
+        asked.mailbox.move("T1", "even")
+    await thought
+    with pytest.raises(Refusal, match=r"the time for T1 ran out and the fallback strategy played '(even|odd)'"):
+        asked.mailbox.move("T1", "even")
+
+
+@pytest.mark.parametrize("limit", [1, 4, 30])
+def test_a_fallback_without_end_is_cut_with_time_for_the_way_back(limit: float) -> None:
+    @in_virtual_time
+    async def play() -> None:
+        await (await Asked(Dawdles()).ask(seconds=limit))
+        assert limit - time() == min(1, limit / 4)
+
+    play()
+
+
+@in_virtual_time
 async def test_an_unknown_turn_and_an_illegal_move_are_refused_and_the_turn_stays_open() -> None:
     asked = Asked()
     thought = await asked.ask()
@@ -228,7 +264,7 @@ async def test_whoever_waits_for_a_turn_isn_t_woken_by_what_can_wait_but_learns_
     await asked.ask()
     assert kinds(await waiting) == ["RoundAnnounced", "Invited", "YourTurn"]
     assert await asked.mailbox.wait(3, 50, urgent=True) == [], "an open turn waits for no news"
-    assert time() == 1
+    assert time() == 1 + REMIND_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -253,6 +289,22 @@ async def test_a_lost_answer_is_read_again_from_the_same_cursor() -> None:
     first = await asked.mailbox.wait(0, 50)
     assert await asked.mailbox.wait(0, 50) == first
     assert isinstance(first[0].what, YourTurn)
+
+
+@pytest.mark.parametrize("urgent", [True, False])
+def test_whoever_asks_from_a_number_beyond_the_latest_still_hears_the_next_event(urgent: bool) -> None:
+    @in_virtual_time
+    async def play() -> None:
+        mailbox = Asked().mailbox
+        mailbox.add(RoundAnnounced(1))
+        waiting = asyncio.ensure_future(mailbox.wait(1000, 50, urgent=urgent))
+        await asyncio.sleep(1)
+        assert not waiting.done()
+        mailbox.add(LeagueOver())
+        assert await waiting == [Event(2, LeagueOver())]
+        assert time() == 1
+
+    play()
 
 
 @in_virtual_time

@@ -74,9 +74,10 @@ def make_seat(
 
     if not is_showable(name) or not 1 <= len(name) <= LONGEST_NAME:
         raise UserError(f"--name {name!r}: expected 1 to {LONGEST_NAME} characters that people can see")
-    if fallback not in strategy_names():
-        known = ", ".join(strategy_names())
-        raise UserError(f"--fallback: no strategy {fallback!r} is installed (there are: {known})")
+    quick = [one for one in strategy_names() if one != "llm"]
+    if fallback not in quick:
+        problem = "can't answer within a second" if fallback == "llm" else "isn't installed"
+        raise UserError(f"--fallback: strategy {fallback!r} {problem} (there are: {', '.join(quick)})")
     manager = manager_endpoint(league_url, "LEAGUE_URL")
     # A host starts us in whatever folder it is in itself, which may not be ours to write in.
     home, loader = open_home(home or find_home(Path.cwd()) or Path.home() / ".agent-league", settings)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
+import anyio
 import orjson
 
 from agent_league.arena.seats import LOOPBACK
@@ -21,6 +22,7 @@ from agent_league.version import __version__
 if TYPE_CHECKING:
     from mcp.server import Server
 
+GONE = (BrokenPipeError, ConnectionResetError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 NOT_BARE = "this is a gateway for MCP hosts, not an agent of the league: speak MCP to it"
 
 
@@ -31,8 +33,11 @@ async def serve_stdio(seat: HostSeat, stop: asyncio.Event) -> None:
     server = _server(seat)
 
     async def serve() -> None:
-        async with stdio_server(stdin=cast("Any", TypedLines())) as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        try:
+            async with stdio_server(stdin=cast("Any", TypedLines())) as (incoming, outgoing):
+                await server.run(incoming, outgoing, server.create_initialization_options())
+        except* GONE:
+            pass  # nobody reads our output any more: a host may end like that too
 
     await _until(stop, asyncio.create_task(serve()), seat)
 
@@ -44,7 +49,7 @@ async def serve_http(seat: HostSeat, port: int, stop: asyncio.Event, ready: Call
         _answer,
         lambda: {"status": "ok", "role": "gateway", "id": seat.settings.display_name, "version": __version__},
         Guard(),  # by the address alone, whatever names the league goes by: a page could have one of them
-        door=Door(lambda: _server(seat), log),
+        door=Door(lambda: _server(seat), log, tool_calls=True),
     )
     server = HttpServer(app, LOOPBACK, port, "the gateway", "Choose another with --http.")
     await server.start()

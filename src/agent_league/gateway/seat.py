@@ -18,7 +18,14 @@ from agent_league.errors import AgentLeagueError, CallFailed, PortInUse, Refusal
 from agent_league.log import redacted
 from agent_league.model.results import StandingsRow
 from agent_league.players.app import Player, PlayerSettings, row_of
-from agent_league.players.happenings import Happening, LeagueOver, Registered, StandingsChanged
+from agent_league.players.happenings import (
+    Happening,
+    LeagueOver,
+    MatchOver,
+    Registered,
+    RoundAnnounced,
+    StandingsChanged,
+)
 from agent_league.players.mailbox import Mailbox, Stopped
 from agent_league.players.observation import GameRecord, Strategy
 from agent_league.protocol.checks import read_fields
@@ -48,6 +55,7 @@ class HostSeat:
         host: str = LOOPBACK,
         port: int | None = None,
         remark: Remark | None = None,
+        join_seconds: float = JOIN_SECONDS,
     ) -> None:
         self.settings = replace(settings, exit_when_done=True)
         self.handle = f"seat-{secrets.token_hex(8)}"
@@ -56,9 +64,14 @@ class HostSeat:
         self.names: dict[str, str] = {}
         self.is_over = False
         self.failure: Exception | None = None
+        self.begins_after = 0
+        """The number of the latest event of earlier leagues on this seat."""
         self._host = host
         self._port = port
         self._remark = remark
+        self._join_seconds = join_seconds
+        self._early: list[Happening] = []
+        self._opponents: dict[str, str] = {}
         self._rows: tuple[StandingsRow, ...] = ()
         self._asked_for: set[str] = set()
         self._registered = asyncio.Event()
@@ -67,16 +80,22 @@ class HostSeat:
 
     @property
     def games(self) -> Sequence[GameRecord]:
-        return self.player.games if self.player else ()
+        """Those of this league: in an earlier one the same ids may have been others'."""
+        return self.player.games_of_season if self.player else ()
 
     @property
     def has_joined(self) -> bool:
         return self._registered.is_set()
 
-    async def join(self, seconds: float | None = JOIN_SECONDS) -> bool:
+    async def join_soon(self) -> bool:
+        """Joins; whether that was possible before whoever asks for it has waited too long."""
+        return await self.join(self._join_seconds)
+
+    async def join(self, seconds: float | None = None) -> bool:
         """Takes the seat, or comes back to it; whether the league has taken us in so far. Raises why it does not."""
         if self._playing is None or self._playing.done():
             self._registered, self.is_over, self.failure = asyncio.Event(), False, None
+            self._early, self._opponents, self.begins_after = [], {}, self.mailbox.last
             self._playing = asyncio.create_task(self._play())
         registered = asyncio.create_task(self._registered.wait())
         try:
@@ -123,12 +142,29 @@ class HostSeat:
         return redacted(data, (token,) if token else ())
 
     def _see(self, _player_id: str, happening: Happening) -> None:
-        if isinstance(happening, StandingsChanged):
-            self._keep(happening.rows)
-        self.is_over = self.is_over or isinstance(happening, LeagueOver)
-        self.mailbox.add(happening)
+        """Keeps what happens; a league that goes on may tell of its round before it has answered a registration."""
         if isinstance(happening, Registered):
+            self.mailbox.add(happening)
+            early, self._early = self._early, []
+            for one in early:
+                self._note(one)
             self._registered.set()
+        elif self.has_joined:
+            self._note(happening)
+        else:
+            self._early.append(happening)
+
+    def _note(self, happening: Happening) -> None:
+        match happening:
+            case StandingsChanged(_, rows):
+                self._keep(rows)
+            case RoundAnnounced(_, str(match_id), str(opponent_id)):
+                self._opponents[match_id] = opponent_id
+            case MatchOver(game) if game.match_id in self._opponents:  # a result without an invitation names nobody
+                happening = MatchOver(replace(game, opponent_id=self._opponents[game.match_id]))
+            case LeagueOver():
+                self.is_over = True
+        self.mailbox.add(happening)
 
     def _keep(self, rows: tuple[StandingsRow, ...]) -> None:
         self._rows = rows

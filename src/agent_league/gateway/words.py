@@ -1,9 +1,10 @@
 """What a host is told of what happened to the player: in words of ours, other people's apart and cut short."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agent_league.gateway.forms import LATEST_GAMES, Game, History, News, OpenTurn, Row, Told, Untrusted
+from agent_league.gateway.forms import LATEST_GAMES, Game, History, News, OpenTurn, Row, Standings, Told, Untrusted
+from agent_league.gateway.moves import cut, legal_shown, past_shown
 from agent_league.gateway.seat import HostSeat
 from agent_league.model.names import printable
 from agent_league.model.results import StandingsRow
@@ -20,17 +21,28 @@ from agent_league.players.mailbox import Event, FallbackPlayed, Stopped, Turn, Y
 from agent_league.players.observation import GameRecord
 from agent_league.protocol.quoting import shortened
 
+MOST_EVENTS = 30
+MOST_TURNS = 5
+FIRST_ROWS = 10
+MOST_ROWS = 100
+LONGEST_VIEW = 4000
+OVER = "Nothing: the league is over. get_standings and get_history tell how it went."
 
-def news(seat: HostSeat, events: list[Event], after: int) -> News:
-    """What a host gets that has waited."""
-    first = events[0].number if events else seat.mailbox.last + 1
+
+def news(seat: HostSeat, events: Sequence[Event], after: int) -> News:
+    """What a host gets that has waited: so many events at once, the rest when it asks with the `after` of these."""
+    now = events[:MOST_EVENTS]
+    # Not the latest number where nothing is told: something may have happened since the host's wait was over.
+    told_up_to = now[-1].number if now else min(after, seat.mailbox.last)
+    has_more = told_up_to < seat.mailbox.last
+    turns = sorted(seat.mailbox.open_turns, key=lambda turn: turn.closes)
     return News(
-        events=[told(seat, event) for event in events],
-        open_turns=[open_turn(seat, turn) for turn in seat.mailbox.open_turns],
-        after=max(after, seat.mailbox.last) if not events else events[-1].number,
-        missed=max(0, first - after - 1),
-        league_over=seat.is_over,
-        next=_next_step(seat),
+        events=[told(seat, event) for event in now],
+        open_turns=[open_turn(seat, turn) for turn in turns[:MOST_TURNS]],
+        after=told_up_to,
+        missed=max(0, now[0].number - after - 1) if now else 0,
+        league_over=seat.is_over and not has_more,
+        next=_next_step(seat, turns, has_more=has_more),
     )
 
 
@@ -52,15 +64,17 @@ def told(seat: HostSeat, event: Event) -> Told:
             fields = {"kind": "your_turn", "text": f"It is your turn: {turn.turn_id}.", **_of_turn(seat, turn)}
         case FallbackPlayed(turn, move):
             text = f"No move came in time for {turn.turn_id}: the fallback strategy played for you."
-            fields = {"kind": "fallback", "text": text, "my_moves": [shortened(move)], **_of_turn(seat, turn)}
+            fields = {"kind": "fallback", "text": text, "my_moves": past_shown([move]), **_of_turn(seat, turn)}
         case MatchOver(game):
             fields = {"kind": "result", "text": f"A match is over: {_outcome(game)}.", **_of_game(seat, game)}
         case Trouble(match_id, code, message, consequence):
             fields = {"kind": "trouble", "text": "The referee tells of an error in a match."}
             fields["untrusted"] = others(match_id=match_id, reason=" ".join(filter(None, (code, message, consequence))))
         case StandingsChanged(round_id, rows):
-            fields = {"kind": "standings", "text": f"The table after round {round_id}.", "round_id": round_id}
-            fields["standings"] = table(seat, rows)
+            shown = table(seat, rows, FIRST_ROWS)
+            cut_off = f": {len(shown)} of its {len(rows)} rows" if len(shown) < len(rows) else ""
+            text = f"The table after round {round_id}{cut_off}."
+            fields = {"kind": "standings", "text": text, "round_id": round_id, "standings": shown}
         case LeagueOver(champion_id, rank, points):
             place = f" You are number {rank} with {points} points." if rank is not None else ""
             fields = {"kind": "league_over", "text": f"The league is over.{place} The champion stands under untrusted."}
@@ -73,17 +87,26 @@ def told(seat: HostSeat, event: Event) -> Told:
 
 def open_turn(seat: HostSeat, turn: Turn) -> OpenTurn:
     seen = turn.observation
+    shown, view = legal_shown(seen.legal_moves), cut(seen.view, LONGEST_VIEW)
+    left_off = len(seen.legal_moves) - len(shown)
     return OpenTurn(
         turn_id=turn.turn_id,
         seconds_left=round(seat.mailbox.seconds_left(turn), 1),
-        legal_moves=list(seen.legal_moves),
+        legal_moves=shown,
+        **({"more_legal_moves": left_off} if left_off else {}),
         round_id=seen.round_id,
-        untrusted=opponent(seat, seen.match_id, seen.opponent_id, game_type=seen.game_type, view=shortened(seen.view)),
+        untrusted=opponent(seat, seen.match_id, seen.opponent_id, game_type=seen.game_type, view=view),
     )
 
 
-def table(seat: HostSeat, rows: Iterable[StandingsRow]) -> list[Row]:
+def standings(seat: HostSeat, rows: Sequence[StandingsRow]) -> Standings:
+    return Standings(players=len(rows), standings=table(seat, rows, MOST_ROWS))
+
+
+def table(seat: HostSeat, rows: Sequence[StandingsRow], most: int) -> list[Row]:
+    """The first rows, and the player's own."""
     own = seat.player.agent_id if seat.player else None
+    shown = [*rows[:most], *(row for row in rows[most:] if row.player_id == own)]
     return [
         Row(
             rank=row.rank,
@@ -95,7 +118,7 @@ def table(seat: HostSeat, rows: Iterable[StandingsRow]) -> list[Row]:
             points=row.points,
             untrusted=others(player_id=row.player_id, display_name=row.display_name),
         )
-        for row in rows
+        for row in shown[: most + 1]
     ]
 
 
@@ -145,9 +168,9 @@ def _of_game(seat: HostSeat, game: GameRecord) -> dict[str, Any]:
         game.opponent_id,
         game_type=game.game_type,
         reason=" ".join(str(game.details[name]) for name in ("reason", "problem") if game.details.get(name)) or None,
-        opponent_moves=shortened(list(game.opponent_moves)),
+        opponent_moves=past_shown(game.opponent_moves),
     )
-    moves = shortened(list(game.my_moves))
+    moves = past_shown(game.my_moves)
     return {"outcome": _outcome(game), "round_id": game.round_id, "my_moves": moves, "untrusted": about}
 
 
@@ -159,12 +182,17 @@ def _text(text: str) -> str:
     return str(shortened(printable(text)))
 
 
-def _next_step(seat: HostSeat) -> str:
-    if turns := seat.mailbox.open_turns:
-        named = " and ".join(turn.turn_id for turn in turns)
-        return f"Answer {named} with make_move, before its seconds_left are over."
+def _next_step(seat: HostSeat, turns: Sequence[Turn], *, has_more: bool) -> str:
+    if not seat.player:
+        return "Call join_league: you have no seat yet."
+    if turns:
+        named = " and ".join(turn.turn_id for turn in turns[:MOST_TURNS])
+        others_open = f"; then {len(turns) - MOST_TURNS} more turns are open" if len(turns) > MOST_TURNS else ""
+        return f"Answer {named} with make_move, before its seconds_left are over{others_open}."
+    if has_more:
+        return "Call wait_for_turn again, with this `after`: more has happened already."
     if seat.is_over:
-        return "Nothing: the league is over. get_standings and get_history tell how it went."
+        return OVER
     if seat.failure:
         return "Call join_league: your player has stopped."
     return "Call wait_for_turn again, with this `after`."

@@ -143,6 +143,12 @@ class Player:
         return self._history.games if self._history else []
 
     @property
+    def games_of_season(self) -> Sequence[GameRecord]:
+        """Those of the league that it is in now."""
+        now = (self._session.season, self._session.league_id)
+        return [game for game in self.games if (game.season, game.league_id) == now]
+
+    @property
     def token(self) -> str | None:
         """Its secret: whoever shows on what it was told has to strike this out."""
         return self._session.token
@@ -191,6 +197,7 @@ class Player:
         try:
             await self._session.register()
             self._enter(AgentState.REGISTERED)
+            self._memory()
             self._watch(self.agent_id, Registered(self._session.league_id))
             await self._session.until(self._done, self._settings.system.heartbeat.quiet_sec, self._end)
             if not self._settings.exit_when_done:

@@ -13,15 +13,15 @@ from datetime import datetime, timedelta
 
 from agent_league.clock import Clock, SystemClock
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.players.deadline import seconds_to_fall_back, seconds_to_think
 from agent_league.players.decision import ask
 from agent_league.players.happenings import Happening, LeagueOver, MatchOver, Trouble
 from agent_league.players.observation import Move, Observation, Strategy
 
 KEPT_EVENTS = 1000
 KEPT_TURNS = 1000
-MARGIN_SECONDS = 2.0
-"""So long before the deadline the fallback plays; where there is less than twice that in all, at half time."""
-FALLBACK_SECONDS = 1.0
+REMIND_SECONDS = 2.0
+"""How long whoever waits although a turn is open is left to it."""
 PATIENCE_SECONDS = 30.0
 """How long a referee waits that doesn't say how long."""
 
@@ -33,6 +33,8 @@ class Turn:
     turn_id: str
     observation: Observation
     closes: datetime
+    deadline: datetime
+    """The referee's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +69,17 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """How a turn was answered; None: not any more, because its match had ended."""
+    """How a turn was answered, or why it can't be any more."""
 
     move: Move
-    by: str | None
+    by: str
 
 
 URGENT = (YourTurn, FallbackPlayed, MatchOver, Trouble, LeagueOver, Stopped)
 """What whoever waits for a turn wants to know at once; the rest can come along with it."""
 OUTSIDE, FALLBACK = "outside", "fallback"
+TOO_LATE, ENDED = "nobody yet", "nobody"
+"""The fallback is still thinking; the match had ended."""
 
 
 class Mailbox:
@@ -88,7 +92,7 @@ class Mailbox:
         self._events: deque[Event] = deque(maxlen=KEPT_EVENTS)
         self._news = asyncio.Event()
         self._open: dict[str, tuple[Turn, asyncio.Future[Move]]] = {}
-        self._closed: dict[str, Played] = {}
+        self._closed: dict[str, tuple[Turn, Played]] = {}
         self._turns = 0
         self.last = 0
         """The number of the latest event."""
@@ -97,9 +101,14 @@ class Mailbox:
     def open_turns(self) -> list[Turn]:
         return [turn for turn, _ in self._open.values()]
 
+    def turn(self, turn_id: str) -> Turn | None:
+        """A turn that is open, or was."""
+        known = self._open.get(turn_id) or self._closed.get(turn_id)
+        return known[0] if known else None
+
     def seconds_left(self, turn: Turn) -> float:
         """Until the fallback plays."""
-        return max(0.0, (turn.closes - self._clock.now()).total_seconds())
+        return max(0.0, self._until(turn.closes))
 
     def add(self, what: Happening | YourTurn | FallbackPlayed | Stopped) -> None:
         """Keeps what happened, and wakes whoever waits."""
@@ -117,9 +126,11 @@ class Mailbox:
     async def wait(self, after: int, seconds: float, *, urgent: bool = False) -> list[Event]:
         """The events after number `after`: at once where there are any, else the next, or none when time is up.
 
-        An `urgent` one goes on waiting over news that can wait, but never while a turn is open.
+        An `urgent` one goes on waiting over news that can wait, but not for long while a turn is open. A number that no
+        event has yet counts as the latest one's.
         """
-        until = asyncio.get_running_loop().time() + seconds
+        after = min(after, self.last)
+        until = asyncio.get_running_loop().time() + (min(seconds, REMIND_SECONDS) if urgent and self._open else seconds)
         while not (self._is_urgent(after) if urgent else self.last > after):
             try:
                 async with asyncio.timeout_at(until):
@@ -130,7 +141,8 @@ class Mailbox:
 
     def move(self, turn_id: str, move: Move) -> Played:
         """Answers a turn; the same answer again changes nothing. Raises a Refusal."""
-        if played := self._closed.get(turn_id):
+        if closed := self._closed.get(turn_id):
+            played = closed[1]
             if played.by == OUTSIDE and move in _spellings(played.move):
                 return played
             raise _refused(f"{_fate(turn_id, played)}; {self._open_now()}")
@@ -144,6 +156,11 @@ class Mailbox:
         answer.set_result(chosen[0])
         return self._close(turn, Played(chosen[0], OUTSIDE))
 
+    def decline(self, turn_id: str) -> None:
+        """Lets the fallback play now; nothing for a turn that isn't open."""
+        if open_turn := self._open.get(turn_id):
+            open_turn[1].cancel()
+
     async def choose(self, observation: Observation) -> Move:
         """The move that comes from outside, else the fallback's."""
         turn, answer = self._new_turn(observation), asyncio.get_running_loop().create_future()
@@ -153,9 +170,10 @@ class Mailbox:
             await asyncio.wait({answer}, timeout=self.seconds_left(turn))
         finally:
             self._open.pop(turn.turn_id, None)
-        if answer.done():
+        if answer.done() and not answer.cancelled():
             return answer.result()
-        move = await self._fall_back(observation)
+        self._close(turn, Played(None, TOO_LATE))
+        move = await self._fall_back(turn)
         self._close(turn, Played(move, FALLBACK))
         self.add(FallbackPlayed(turn, move))
         return move
@@ -169,12 +187,13 @@ class Mailbox:
         self._turns += 1
         now = self._clock.now()
         deadline = observation.deadline or now + timedelta(seconds=self._patience)
-        margin = min(timedelta(seconds=MARGIN_SECONDS), (deadline - now) / 2)
-        return Turn(f"T{self._turns}", observation, deadline - margin)
+        closes = now + timedelta(seconds=seconds_to_think(self._until(deadline)))
+        return Turn(f"T{self._turns}", observation, closes, deadline)
 
-    async def _fall_back(self, observation: Observation) -> Move:
+    async def _fall_back(self, turn: Turn) -> Move:
+        observation = turn.observation
         try:
-            async with asyncio.timeout(FALLBACK_SECONDS):
+            async with asyncio.timeout(seconds_to_fall_back(self._until(turn.deadline))):
                 move = (await ask(self._fallback, observation)).move
         except Exception:  # noqa: BLE001 - somebody's strategy; the one who should have moved is told of the move
             move = None
@@ -186,17 +205,20 @@ class Mailbox:
         for turn, answer in list(self._open.values()):
             if turn.observation.match_id == match_id:
                 answer.set_result(turn.observation.legal_moves[0])
-                self._close(turn, Played(None, None))
+                self._close(turn, Played(None, ENDED))
 
     def _close(self, turn: Turn, played: Played) -> Played:
         self._open.pop(turn.turn_id, None)
-        self._closed[turn.turn_id] = played
+        self._closed[turn.turn_id] = (turn, played)
         if len(self._closed) > KEPT_TURNS:
             del self._closed[next(iter(self._closed))]
         return played
 
+    def _until(self, moment: datetime) -> float:
+        return (moment - self._clock.now()).total_seconds()
+
     def _is_urgent(self, after: int) -> bool:
-        return bool(self._open) or any(isinstance(event.what, URGENT) for event in self.events(after))
+        return any(isinstance(event.what, URGENT) for event in self.events(after))
 
     def _open_now(self) -> str:
         if not self._open:
@@ -214,7 +236,9 @@ def _spellings(move: Move) -> tuple[Move, ...]:
 def _fate(turn_id: str, played: Played) -> str:
     if played.by == FALLBACK:
         return f"the time for {turn_id} ran out and the fallback strategy played {played.move!r:.80}"
-    if played.by is None:
+    if played.by == TOO_LATE:
+        return f"the time for {turn_id} ran out and the fallback strategy plays"
+    if played.by == ENDED:
         return f"{turn_id} is closed: its match has ended"
     return f"{turn_id} was answered with {played.move!r:.80}, which can't be changed"
 

@@ -1,0 +1,65 @@
+"""Moves for a host: shown within a bound, for they are the referee's words, and understood again.
+
+A legal move can always be played: by itself, as it was shown, or by its place in the referee's list: `#1`, `#2`, ...
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from agent_league.players.observation import Move
+from agent_league.protocol.quoting import shortened
+
+LONGEST_MOVE = 200
+LONGEST_LIST = 4000
+LONGEST_PAST = 500
+_PLACE = re.compile(r"#([1-9][0-9]{0,8})(?:: .*)?", re.ASCII | re.DOTALL)
+
+
+def legal_shown(moves: Sequence[Move]) -> list[Any]:
+    """The first of these moves; a long one begins with its place."""
+    return _within(LONGEST_LIST, (_numbered(place, move) for place, move in enumerate(moves, start=1)))
+
+
+def past_shown(moves: Sequence[Move]) -> list[Any]:
+    """The first of the moves of a game; then how many there are more."""
+    shown = _within(LONGEST_PAST, map(cut, moves))
+    return shown if len(shown) == len(moves) else [*shown, f"... {len(moves) - len(shown)} more"]
+
+
+def understood(said: Any, legal: Sequence[Move]) -> Move:
+    """The legal move that a host means; what it said, where that is none."""
+    place = _PLACE.fullmatch(said) if isinstance(said, str) and said not in legal else None
+    if place is None or int(place[1]) > len(legal):
+        return said
+    move = legal[int(place[1]) - 1]
+    return move if said in (f"#{place[1]}", _numbered(int(place[1]), move)) else said
+
+
+def cut(data: Any, longest: int = LONGEST_MOVE) -> Any:
+    """Data as it is where that is short, else the beginning of its text."""
+    return data if _is_short(data, longest) else shortened(_text(data), longest=longest)
+
+
+def _numbered(place: int, move: Move) -> Any:
+    return move if _is_short(move, LONGEST_MOVE) else f"#{place}: {cut(move)}"
+
+
+def _is_short(data: Any, longest: int) -> bool:
+    """Whether it may be shown as it is; half characters may not."""
+    return len(json.dumps(data)) <= longest and bool(shortened(data, longest=longest) == data)
+
+
+def _text(data: Any) -> str:
+    return data if isinstance(data, str) else json.dumps(data)
+
+
+def _within(letters: int, shown: Iterable[Any]) -> list[Any]:
+    kept = []
+    for one in shown:
+        letters -= len(json.dumps(one))
+        if letters < 0:
+            break
+        kept.append(one)
+    return kept
