@@ -1,6 +1,8 @@
 """A person's screen: lines, and below them a question with its countdown. Without a terminal, lines alone."""
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -30,8 +32,11 @@ class Screen:
         self._remarks: list[str] | None = None
 
     def line(self, text: str) -> None:
+        said = printable(text)[:LONGEST_LINE]
+        if self.is_terminal:
+            said = textwrap.fill(said, shutil.get_terminal_size().columns) or said
         with self.above():
-            self._write(printable(text)[:LONGEST_LINE] + "\n")
+            self._write(f"{said}\n")
 
     def remark(self, text: str) -> None:
         """A sentence of the player's: once the news are told, after those that it belongs to."""
