@@ -931,6 +931,8 @@ REQUIREMENTS = (
         "players/llm_thinking::a_move_ends_two_seconds_before_the_deadline_or_by_its_own_limit",
         "players/llm_league::a_player_answers_before_the_referees_limit_though_its_model_never_does",
         "players/llm_thinking::once_the_money_is_spent_the_model_is_not_asked_again",
+        "players/llm_thinking::many_moves_at_once_are_no_way_around_the_budget",
+        "players/llm_failures::a_server_of_ones_own_is_looked_at_before_the_first_move",
     ),
     needs(
         "CLI",
@@ -943,5 +945,7 @@ REQUIREMENTS = (
         "Tokens, cost and latency of each move are in the match file; tools of MCP servers are lent to the model.",
         "players/llm_league::a_league_with_a_model_in_a_seat_has_its_costs_in_the_match_files_and_verifies",
         "players/llm_tools::the_model_is_lent_the_tools_and_gets_their_answers_as_data",
+        "players/llm_tools::a_protected_server_is_shown_the_key_of_the_environment",
+        "transport/mcp_client/hostile::an_answer_is_taken_without_running_the_patterns_of_the_servers_own_schema",
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.config import ConfigLoader
+from agent_league.config import ConfigLoader, McpServer
 from agent_league.errors import ConfigError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "files"
@@ -185,6 +185,16 @@ WRONG: list[tuple[str, str, Any, str]] = [
     (PLAYER, "llm.max_cost_usd", float("inf"), "finite"),
     (PLAYER, "llm.fallback", None, "string"),
     (PLAYER, "llm.mcp_servers", ["npx"], "object"),
+    (PLAYER, "llm.mcp_servers", {"my tools": ["npx"]}, "should match pattern"),
+    (PLAYER, "llm.mcp_servers", {"x" * 25: ["npx"]}, "should match pattern"),
+    (PLAYER, "llm.mcp_servers", {"notes": []}, "a url or a command, one of the two"),
+    (PLAYER, "llm.mcp_servers", {"notes": {"headers": {"a": "b"}}}, "a url or a command, one of the two"),
+    (PLAYER, "llm.mcp_servers", {"notes": {"url": "http://a/b", "command": ["c"]}}, "one of the two"),
+    (PLAYER, "llm.mcp_servers", {"notes": {"url": "http://a/b", "env": {"A": "b"}}}, "env only with a command"),
+    (PLAYER, "llm.mcp_servers", {"notes": {"command": ["c"], "headers": {"A": "b"}}}, "headers only with a url"),
+    (PLAYER, "llm.mcp_servers", {"notes": {"url": "localhost:9000"}}, "such as http://localhost:8000/mcp"),
+    (PLAYER, "llm.mcp_servers", {"notes": {"command": [1]}}, "string"),
+    (PLAYER, "llm.mcp_servers", {"notes": 5}, "object"),
 ]
 
 
@@ -195,6 +205,20 @@ def test_a_wrong_value_is_named_with_file_and_path(home: Path, file: str, path: 
     where, _, rest = sentence.partition(f": {path}")
     assert where == str(home / "config" / file)
     assert problem in rest
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("http://a/mcp", McpServer(url="http://a/mcp")),
+        (["npx", "-y"], McpServer(command=("npx", "-y"))),
+        ({"url": "http://a/mcp", "headers": {"A": "$B"}}, McpServer(url="http://a/mcp", headers={"A": "$B"})),
+        ({"command": ["npx"], "env": {"A": "$B"}}, McpServer(command=("npx",), env={"A": "$B"})),
+    ],
+)
+def test_an_mcp_server_is_written_out_or_in_short(home: Path, written: Any, read: McpServer) -> None:
+    change(home, PLAYER, "llm.mcp_servers", {"notes": written})
+    assert ConfigLoader(home).load_player_defaults().llm.mcp_servers == {"notes": read}
 
 
 def test_a_lease_must_be_longer_than_the_time_between_two_questions(home: Path) -> None:

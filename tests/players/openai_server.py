@@ -1,8 +1,9 @@
 """A model that isn't one: a real HTTP server that speaks OpenAI's chat form and answers as it is told to."""
 
 import asyncio
+import gzip
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,18 +24,28 @@ class ModelServer:
     base_url: str
     answers: Sequence[Answer]
     asked: list[Body] = field(default_factory=list)
-    keys: list[str | None] = field(default_factory=list)
+    headers: list[Mapping[str, str]] = field(default_factory=list)
+    """Of each question, by names in small letters."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when somebody has hung up on an answer that doesn't end."""
+    models: Answer | None = None
+    """How it answers when asked for its list of models; None: it has none."""
     sent: int = 0
     """Bytes of such an answer."""
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         body: Body = await request.json()
         self.asked.append(body)
-        self.keys.append(request.headers.get("Authorization"))
+        self.headers.append({name.lower(): value for name, value in request.headers.items()})
         answer = self.answers[min(len(self.asked), len(self.answers)) - 1]
         return await answer(self, body, request)
+
+    @property
+    def keys(self) -> list[str | None]:
+        return [headers.get("authorization") for headers in self.headers]
+
+    async def list_models(self, request: web.Request) -> web.StreamResponse:
+        return await self.models(self, {}, request) if self.models else web.Response(status=404)
 
     def texts(self, number: int, role: str | None = None) -> list[str]:
         """What a question says, by the role of who says it."""
@@ -49,6 +60,7 @@ async def model_server(*answers: Answer) -> AsyncIterator[ModelServer]:
     server = ModelServer(f"http://127.0.0.1:{port}/v1", answers or [chooses(1)])
     app = web.Application(client_max_size=2**24)
     app.router.add_post("/v1/chat/completions", server.answer)
+    app.router.add_get("/v1/models", server.list_models)
     runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     try:
@@ -94,9 +106,19 @@ def sends(status: int, body: str = '{"error": {"message": "key sk-secret-1 is wr
     """Answers with a status and a body, of whatever kind."""
 
     async def answer(*_: Any) -> web.StreamResponse:
-        return web.Response(status=status, text=body, content_type="application/json", headers=headers)
+        kind = "text/html" if body.startswith("<!") else "application/json"
+        return web.Response(status=status, text=body, content_type=kind, headers=headers)
 
     return answer
+
+
+async def packed(server: ModelServer, body: Body, request: web.Request) -> web.StreamResponse:
+    """Answers in due form, but packed, whatever was accepted."""
+    response = await chooses(2)(server, body, request)
+    assert isinstance(response, web.Response)
+    assert isinstance(response.body, bytes)
+    headers = {"Content-Encoding": "gzip"}
+    return web.Response(body=gzip.compress(response.body), content_type="application/json", headers=headers)
 
 
 async def hangs(server: ModelServer, _body: Body, _request: web.Request) -> web.StreamResponse:

@@ -1,5 +1,6 @@
 """Making the strategy `llm`: what is missing or wrong is said at the start, with what to do about it."""
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,20 +11,26 @@ pytest.importorskip("pydantic_ai", reason="needs the extra agent-league[llm]")
 pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
 from agent_league.config import LlmSettings, PlayerDefaults
-from agent_league.errors import UserError
-from agent_league.players.llm.model import KEY
-from agent_league.players.strategies import load_strategy
-from tests.players.openai_server import chooses, model_server
+from agent_league.errors import ConfigError
+from agent_league.players.llm.model import HEADERS, KEY
+from agent_league.players.llm.settings import servers_of
+from agent_league.players.strategies import check_strategy, load_strategy
+from tests.players.openai_server import chooses, model_server, packed, sends
 from tests.players.test_decision import observe
-from tests.players.test_llm_thinking import thinker
+from tests.players.test_llm_thinking import thinker, usage_of
 
 HERE = "http://127.0.0.1:9/v1"
 
 
 def mistake(**settings: Any) -> str:
-    with pytest.raises(UserError) as caught:
-        load_strategy("llm", PlayerDefaults(llm=LlmSettings(**settings)))
-    return str(caught.value)
+    """What is said of the settings, alike by the check beforehand and when a player is made."""
+    defaults = PlayerDefaults(llm=LlmSettings(**settings))
+    with pytest.raises(ConfigError) as checked:
+        check_strategy("llm", defaults)
+    with pytest.raises(ConfigError) as made:
+        load_strategy("llm", defaults)
+    assert str(checked.value) == str(made.value)
+    return str(made.value)
 
 
 @pytest.mark.parametrize("name", LlmSettings.model_fields)
@@ -41,11 +48,14 @@ def test_a_model_has_to_be_named() -> None:
 @pytest.mark.parametrize("model", ["gpt-5-mini", "nobody:knows", "nobody-knows"])
 def test_a_provider_that_nobody_knows_is_named(model: str) -> None:
     assert mistake(model=model).startswith(f"strategy llm: model: '{model}' can't be used: ")
+    assert mistake(model=model).endswith("; a server of your own needs --base-url")
 
 
 def test_a_missing_key_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert "OPENAI_API_KEY" in mistake(model="openai:gpt-5-mini")
+    assert mistake(model="openai:gpt-5-mini") == (
+        "strategy llm: model: 'openai:gpt-5-mini' can't be used: the environment variable OPENAI_API_KEY is not set"
+    )
 
 
 def test_a_providers_missing_package_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,11 +65,12 @@ def test_a_providers_missing_package_is_named_with_how_to_install_it(monkeypatch
 
 
 def test_the_missing_extra_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("agent_league.players.llm.")]:
+    for name in [name for name in sys.modules if name.startswith(("agent_league.players.llm.", "pydantic_ai."))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
     assert mistake(model="small-model", base_url=HERE) == (
-        "strategy llm: needs pydantic_ai, which isn't installed; pip install 'agent-league[llm]'"
+        "strategy llm: needs pydantic_ai, which isn't installed; "
+        "pip install 'agent-league[llm]' (in a checkout: .venv/bin/pip install -e '.[llm]')"
     )
 
 
@@ -69,11 +80,47 @@ def test_a_fallback_that_can_not_be_one_is_refused(fallback: str, problem: str) 
 
 
 @pytest.mark.parametrize(
-    ("servers", "problem"),
-    [({"my tools": ("npx",)}, "letters, digits"), ({"empty": ()}, "url or a command")],
+    ("server", "where"),
+    [
+        ({"url": HERE, "headers": {"Authorization": "Bearer $NOTES_KEY"}}, "headers.Authorization"),
+        ({"command": ("npx",), "env": {"KEY": "$NOTES_KEY"}}, "env.KEY"),
+    ],
 )
-def test_an_mcp_server_that_can_not_be_one_is_refused(servers: Any, problem: str) -> None:
-    assert problem in mistake(model="small-model", base_url=HERE, mcp_servers=servers)
+def test_a_variable_that_an_mcp_server_needs_and_that_is_not_set_is_named(
+    monkeypatch: pytest.MonkeyPatch, server: Any, where: str
+) -> None:
+    settings = {"model": "small-model", "base_url": HERE, "mcp_servers": {"notes": server}}
+    sentence = f"strategy llm: mcp_servers.notes.{where}: the environment variable NOTES_KEY"
+    monkeypatch.delenv("NOTES_KEY", raising=False)
+    assert mistake(**settings) == f"{sentence} is not set"
+    monkeypatch.setenv("NOTES_KEY", "secret\nof two lines")
+    assert mistake(**settings) == f"{sentence} should be one line of text"
+
+
+def test_variables_are_put_in_and_other_text_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOTES_KEY", "secret\n")
+    values = {"Authorization": "Bearer $NOTES_KEY", "X-Price": "$5", "X-Both": "$NOTES_KEY/$NOTES_KEY"}
+    servers = {"notes": {"url": HERE, "headers": values}, "maths": ["python", "$NOTES_KEY"]}
+    filled = servers_of(LlmSettings.model_validate({"mcp_servers": servers}))
+    assert filled["notes"].headers == {"Authorization": "Bearer secret", "X-Price": "$5", "X-Both": "secret/secret"}
+    assert filled["maths"].command == ("python", "$NOTES_KEY")
+    assert "secret" not in repr(filled)
+
+
+def test_a_check_makes_no_client_and_loads_nothing_of_mcp() -> None:
+    """A fleet's parent checks, and every player would pay for it again."""
+    script = (
+        "import sys, httpx2\n"
+        "from agent_league.config import LlmSettings, PlayerDefaults\n"
+        "from agent_league.players.strategies import check_strategy\n"
+        "def refuse(*_, **__): raise AssertionError('a client was made')\n"
+        "httpx2.AsyncClient.__init__ = refuse\n"
+        f"llm = LlmSettings(model='small-model', base_url='{HERE}', mcp_servers={{'notes': '{HERE}'}})\n"
+        "check_strategy('llm', PlayerDefaults(llm=llm))\n"
+        "assert 'mcp' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_key_has_no_place_in_the_settings_and_an_address_takes_no_password() -> None:
@@ -95,6 +142,37 @@ async def test_a_server_of_ones_own_gets_its_own_key_and_never_openais(
         found = await strategy.choose(observe())
     assert server.keys == [sent]
     assert "sk-o" not in f"{found} {remarks} {server.asked}"
+
+
+async def test_a_server_of_ones_own_is_told_nothing_of_an_account_with_openai(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-mine")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Mine: header-mine\nCookie: cookie-mine")
+    async with model_server(chooses(2)) as server, thinker(server.base_url) as strategy:
+        await strategy.choose(observe())
+    (headers,) = server.headers
+    assert set(headers) == {*HEADERS, "accept-encoding"}
+    assert headers["accept-encoding"] == "identity"
+    assert "mine" not in str(headers)
+
+
+async def test_a_packed_answer_is_refused() -> None:
+    """A small one may unpack to one that fills the memory."""
+    async with model_server(packed) as server, thinker(server.base_url) as strategy:
+        found = await strategy.choose(observe())
+    assert (found.move, len(server.asked)) == ("even", 2)
+    assert "can't be read" in str(usage_of(found).fallback)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_nobody_is_sent_on_to_another_server_with_the_key(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    monkeypatch.setenv(KEY, "sk-own")
+    async with model_server(chooses(2)) as other:
+        moved = sends(status, Location=f"{other.base_url}/chat/completions")
+        async with model_server(moved) as server, thinker(server.base_url) as strategy:
+            found = await strategy.choose(observe())
+    assert (found.move, other.asked) == ("even", [])
+    assert server.asked
 
 
 def test_the_strategy_says_at_the_start_which_model_it_uses() -> None:

@@ -13,8 +13,9 @@ pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
 from agent_league.clock import Clock
 from agent_league.config import LlmSettings
+from agent_league.players.deadline import MARGIN_SECONDS
 from agent_league.players.llm.model import LONGEST_ANSWER
-from agent_league.players.llm.thinking import RESERVE_SECONDS, Thinker
+from agent_league.players.llm.thinking import MOST_AT_ONCE, Thinker
 from agent_league.players.observation import Observation, Thought, Usage
 from tests.players.openai_server import (
     TOKENS,
@@ -105,6 +106,7 @@ BAD: dict[str, tuple[list[Answer], str]] = {
     "a wrong key": ([sends(401), chooses(2)], "status 401"),
     "another address": ([sends(404), chooses(2)], "status 404"),
     "a body that is no JSON": ([sends(200, "<html>")], "can't be read, also when asked again"),
+    "a page": ([sends(200, "<!doctype html>")], "its answer can't be read, also when asked again"),
     "a body without end": ([endless], "can't be read, also when asked again"),
 }
 
@@ -131,7 +133,7 @@ async def test_a_server_that_is_not_there_costs_nothing_but_the_choice() -> None
     async with thinker(server.base_url) as strategy:
         found = await strategy.choose(observe())
     assert found.move == "even"
-    assert "can't be reached" in str(usage_of(found).fallback)
+    assert usage_of(found).fallback == "its server can't be reached, also when asked again"
 
 
 async def test_a_slow_model_is_cut_and_hung_up_on() -> None:
@@ -143,14 +145,21 @@ async def test_a_slow_model_is_cut_and_hung_up_on() -> None:
     assert (usage_of(found).attempts, usage_of(found).input_tokens) == (1, 0)
 
 
-@pytest.mark.parametrize(("left", "allowed"), [(0.3, "0.3"), (60, "0.5")])
-async def test_a_move_ends_two_seconds_before_the_deadline_or_by_its_own_limit(left: float, allowed: str) -> None:
-    deadline = NOW + timedelta(seconds=RESERVE_SECONDS + left)
-    found, _ = await thought(hangs, move_sec=0.5, fields={"deadline": deadline})
+@pytest.mark.parametrize(("left", "allowed"), [(0.8, "0.6"), (0.2, "0.1"), (60, "0.7")])
+async def test_a_move_ends_two_seconds_before_the_deadline_or_by_its_own_limit(
+    monkeypatch: pytest.MonkeyPatch, left: float, allowed: str
+) -> None:
+    monkeypatch.setattr("agent_league.players.deadline.MARGIN_SECONDS", 0.2)
+    found, _ = await thought(hangs, move_sec=0.7, fields={"deadline": NOW + timedelta(seconds=left)})
     assert usage_of(found).fallback == f"no answer within {allowed} s"
 
 
-@pytest.mark.parametrize("left", [RESERVE_SECONDS, 1, 0, -60])
+async def test_a_model_is_asked_under_a_short_limit_too() -> None:
+    found, _ = await thought(chooses(2), fields={"deadline": NOW + timedelta(seconds=MARGIN_SECONDS)})
+    assert (found.move, usage_of(found).fallback) == ("odd", None)
+
+
+@pytest.mark.parametrize("left", [0, -60])
 async def test_where_no_time_is_left_the_model_is_not_asked(left: float) -> None:
     found, server = await thought(chooses(2), fields={"deadline": NOW + timedelta(seconds=left)})
     assert (found.move, server.asked) == ("even", [])
@@ -250,6 +259,61 @@ async def test_once_the_tokens_are_spent_the_fallback_plays_from_then_on_and_say
     assert remarks[-1] == "small-model: moves: 5 (3 by the fallback), tokens: 256, cost: not known."
 
 
+async def test_a_rethink_or_a_tool_is_no_way_around_the_tokens() -> None:
+    found, server = await thought(chooses(9), chooses(2), max_tokens=TOKENS["total_tokens"])
+    assert (found.move, len(server.asked)) == ("even", 1)
+    assert usage_of(found).fallback == "its 128 tokens are spent"
+
+
+async def test_a_rethink_is_no_way_around_the_money(openai: pytest.MonkeyPatch) -> None:
+    async with model_server(chooses(9), chooses(2)) as server:
+        openai.setenv("OPENAI_BASE_URL", server.base_url)
+        async with thinker(None, model="openai-chat:gpt-4o-mini", max_cost_usd=2e-5) as strategy:
+            found = await strategy.choose(observe())
+    assert (found.move, len(server.asked)) == ("even", 1)
+    assert usage_of(found).fallback == "its $2e-05 are spent"
+
+
+async def test_many_moves_at_once_are_no_way_around_the_budget() -> None:
+    """What is being asked is counted by its letters until the answer tells."""
+    async with model_server(chooses(2)) as server, thinker(server.base_url, max_tokens=200) as strategy:
+        found = await asyncio.gather(*(strategy.choose(observe(f"R1M{number}")) for number in range(30)))
+    assert len(server.asked) <= 2
+    assert {usage_of(one).fallback for one in found} == {None, "its 200 tokens are spent"}
+
+
+async def test_few_moves_are_thought_about_at_once_whoever_asks_for_many() -> None:
+    asked: list[int] = []
+    full = asyncio.Event()
+
+    async def waits(server: ModelServer, body: Any, request: Any) -> Any:
+        asked.append(len(asked))
+        if len(asked) == MOST_AT_ONCE:
+            full.set()
+        await full.wait()
+        return await chooses(2, usage={"prompt_tokens": 10**6, "completion_tokens": 1, "total_tokens": 1})(
+            server, body, request
+        )
+
+    async with model_server(waits) as server, thinker(server.base_url) as strategy:
+        found = await asyncio.gather(*(strategy.choose(observe(f"R1M{number}")) for number in range(30)))
+    assert len(asked) == MOST_AT_ONCE
+    assert [one.move for one in found].count("odd") == MOST_AT_ONCE
+
+
+@pytest.mark.parametrize(("limit", "told"), [(0.5, 1), (None, 0)])
+async def test_it_is_said_once_that_a_limit_in_dollars_can_not_hold_without_a_price(
+    limit: float | None, told: int
+) -> None:
+    remarks: list[str] = []
+    async with model_server(chooses(2)) as server, thinker(server.base_url, remarks, max_cost_usd=limit) as strategy:
+        for number in range(3):
+            await strategy.choose(observe(f"R{number}M1"))
+    sentence = "The price of small-model isn't known, so nothing holds it to $0.5."
+    assert remarks.count(sentence) == told
+    assert len(remarks) == told + 2
+
+
 @pytest.mark.parametrize("answer", [chooses(2, usage=None), hangs, sends(500)], ids=["uncounted", "cut", "failed"])
 async def test_what_nobody_has_counted_is_charged_by_its_letters(answer: Answer) -> None:
     """Or a server that tells no cost, or is always cut, would have no budget at all."""
@@ -290,7 +354,7 @@ async def test_a_fallback_that_hangs_or_fails_is_not_waited_for(monkeypatch: pyt
             await asyncio.Event().wait()
 
     monkeypatch.setattr("agent_league.players.llm.thinking.FALLBACK_SECONDS", 0.05)
-    monkeypatch.setattr("agent_league.players.llm.thinking.load_strategy", lambda _: Endless())
+    monkeypatch.setattr("agent_league.players.llm.thinking.fallback_of", lambda _: Endless())
     async with model_server(sends(401)) as server, thinker(server.base_url) as strategy:
         with pytest.raises(TimeoutError):  # the player then plays any legal move
             await strategy.choose(observe())
@@ -301,4 +365,7 @@ async def test_no_word_of_a_server_gets_out_that_might_hold_a_key() -> None:
     async with model_server(sends(401)) as server, thinker(server.base_url, remarks) as strategy:
         found = await strategy.choose(observe())
     assert "sk-secret" not in f"{found} {remarks}"
-    assert remarks[1] == "always_even plays in R1M1, not small-model: its server answers with status 401."
+    assert remarks[1] == (
+        "always_even plays in R1M1, not small-model: its server answers with status 401. "
+        "Set LEAGUE_LLM_API_KEY to the key that it wants."
+    )

@@ -5,9 +5,9 @@ written from the seeds alone is read. Unknown fields are kept.
 """
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -242,6 +242,39 @@ def _model_server(address: str) -> str:
     return address
 
 
+ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,24}$")]
+
+
+class McpServer(Settings):
+    """An address with headers to send along, or a command with an environment; in short, the address or the command.
+
+    `$NAME` in a header or in the environment stands for a variable of the player's own environment.
+    """
+
+    url: Endpoint | None = None
+    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    command: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict, repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _written_out(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            return {"url": given}
+        written = {"command": given} if isinstance(given, list | tuple) else given
+        if isinstance(written, dict) and isinstance(command := written.get("command"), list):
+            return {**written, "command": tuple(command)}
+        return written
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if bool(self.url) == bool(self.command):
+            raise ValueError("Input should have a url or a command, one of the two")
+        if self.headers if self.command else self.env:
+            raise ValueError("Input should have headers only with a url, and env only with a command")
+        return self
+
+
 class LlmSettings(Settings):
     """How the strategy `llm` thinks. Keys are taken from the environment alone, so there is no place for them here."""
 
@@ -259,8 +292,8 @@ class LlmSettings(Settings):
     """So much it may cost in that time, where the price is known; None: anything."""
     fallback: str = "random"
     """The strategy that plays where the model can't."""
-    mcp_servers: dict[str, tuple[str, ...] | Endpoint] = Field(default_factory=dict)
-    """Whose tools the model may use: a name of one's own -> an address, or a command with its arguments."""
+    mcp_servers: dict[ServerName, McpServer] = Field(default_factory=dict)
+    """Whose tools the model may use, by a name of one's own."""
 
 
 class PlayerDefaults(Settings):

@@ -28,6 +28,11 @@ class Decision:
         self._decided: dict[Question, asyncio.Task[Thought]] = {}
         self._thinking: set[asyncio.Task[Thought]] = set()
         self._complained = False
+        if prepare := getattr(strategy, "prepare", None):
+            try:
+                prepare(log)
+            except Exception as error:  # noqa: BLE001 - as in _choose
+                log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
     async def decide(self, observation: Observation) -> Thought:
         question = _question(observation)

@@ -110,8 +110,10 @@ class Strategy(Protocol):
     """An idea of how to play: one function, plain or a coroutine.
 
     One that answers at once may say so with a class attribute `instant = True`; it is then called without a thread.
-    One that has something to put away has a coroutine `close`, which is called when its player ends. One with settings
-    has a class method `configured(defaults, remark)`, given `defaults/player.json` and a way to talk to its owner.
+    One that has something to put away has a coroutine `close`, which is called when its player ends; one that has
+    something to prepare has a method `prepare(log)`, called when its player is made. One with settings has a class
+    method `configured(defaults, remark)`, given `defaults/player.json` and a way to talk to its owner; and maybe a
+    `check(defaults)`, which raises a ConfigError before anything starts.
     """
 
     def choose(self, observation: Observation) -> Move | Thought:

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import uvicorn
@@ -11,8 +12,9 @@ from mcp.server.mcpserver import Context
 from mcp_types import ToolAnnotations, ToolListChangedNotification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agent_league.transport.mcp_client.servers import McpServer
-from agent_league.transport.mcp_client.sessions import Pace, SessionManager
+from agent_league.config import McpServer
+from agent_league.transport.mcp_client.registry import ToolRegistry
+from agent_league.transport.mcp_client.sessions import Pace, SessionManager, State
 from tests.cli.command import free_ports
 
 BOUND = 30
@@ -183,6 +185,25 @@ class Bouncer:
 
 def session_with(house: House, naps: Naps, **more: Any) -> SessionManager:
     """A session whose heartbeats and rests are in the test's hands."""
-    server = McpServer(more.pop("name", "house"), house.url, headers=more.pop("headers", {}))
+    server = McpServer(url=house.url, headers=more.pop("headers", {}))
     pace = Pace(heartbeat=HEARTBEAT, **more.pop("pace", {}))
-    return SessionManager(server, pace=pace, sleep=naps, **more)
+    return SessionManager(more.pop("name", "house"), server, pace=pace, sleep=naps, **more)
+
+
+@asynccontextmanager
+async def open_registry(sessions: Sequence[SessionManager]) -> AsyncIterator[ToolRegistry]:
+    """A registry once it is known who is there; closed at the end."""
+    registry = ToolRegistry(sessions)
+    registry.start()
+    for session in sessions:
+        await within_bound(session.tried.wait())
+    try:
+        yield registry
+    finally:
+        await registry.close()
+
+
+async def settled(session: SessionManager) -> State:
+    """The state of a session once it is ready or closed."""
+    await within_bound(session.client())
+    return session.state

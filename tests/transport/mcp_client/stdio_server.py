@@ -15,6 +15,12 @@ def process() -> int:
     return os.getpid()
 
 
+@server.tool()
+def variable(name: str) -> str:
+    """What the environment holds under a name."""
+    return os.environ.get(name, "")
+
+
 @server.tool(annotations=ToolAnnotations(idempotent_hint=True))
 def die_once(marker: str) -> str:
     """Dies in the middle of the call, the first time."""

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import logging
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -10,21 +12,19 @@ from mcp_types import (
     CallToolResult,
     LoggingMessageNotification,
     LoggingMessageNotificationParams,
-    ServerNotification,
     TextContent,
     ToolListChangedNotification,
 )
 
-from agent_league.errors import UserError
 from agent_league.log import JsonLogger
+from agent_league.transport.mcp.door import _logged
 from agent_league.transport.mcp_client.calls import ATTEMPTS
 from agent_league.transport.mcp_client.faults import Fault, ToolFailed
 from agent_league.transport.mcp_client.queue import Priority
-from agent_league.transport.mcp_client.servers import McpServer
 from agent_league.transport.mcp_client.sessions import SessionManager, State
 from agent_league.transport.retry import reconnect_delay
 from tests.transport.mcp_client.conftest import Opener
-from tests.transport.mcp_client.house import BOUND, LOOKS, REPEATS, House, Naps, session_with
+from tests.transport.mcp_client.house import BOUND, LOOKS, REPEATS, House, Naps, session_with, settled
 
 
 def text(answer: CallToolResult) -> str:
@@ -48,26 +48,28 @@ async def test_a_session_shakes_hands_in_the_servers_revision_lists_its_tools_an
 ) -> None:
     session = opened(naps)
     assert session.state is State.CONNECTING
-    assert await session.settled(BOUND) is State.READY
-    assert session.revision == ("2025-11-25" if house.old else "2026-07-28")
+    assert await settled(session) is State.READY
+    client = await session.client()
+    assert client
+    assert client.protocol_version == ("2025-11-25" if house.old else "2026-07-28")
     assert list(session.tools) == ["act", "grow", "look"]
     assert text(await session.call("look", {"word": "hello"}, limit=BOUND)) == "look: hello"
 
 
 async def test_a_session_that_is_closed_is_closed_for_good(house: House, opened: Opener, naps: Naps) -> None:
     session = opened(naps)
-    await session.settled(BOUND)
+    await settled(session)
     await session.close()
     await session.close()
     session.start()
-    assert await session.settled(BOUND) is State.CLOSED
+    assert await settled(session) is State.CLOSED
     failed = await failure(begin(session, "look"))
     assert (failed.fault, failed.problem) == (Fault.PERMANENT, "closed")
 
 
 async def test_closing_fails_the_calls_in_flight_and_those_that_wait(house: House, opened: Opener, naps: Naps) -> None:
     session = opened(naps, pace={"calls_at_once": 1})
-    await session.settled(BOUND)
+    await settled(session)
     house.gate.clear()
     calls = [begin(session, "act"), begin(session, "act")]
     await house.entered()
@@ -100,7 +102,7 @@ async def test_a_heartbeat_notices_a_dead_server(house: House, opened: Opener) -
     await house.start()
     naps = Naps(free=False)
     session = opened(naps)
-    await session.settled(BOUND)
+    await settled(session)
     await naps.beaten()
     before = house.heard.total()
     await naps.beaten()
@@ -111,7 +113,6 @@ async def test_a_heartbeat_notices_a_dead_server(house: House, opened: Opener) -
     assert session.state is State.LOST
     assert "ConnectError" in session.problem
     assert session.fault is Fault.TRANSIENT
-    assert session.revision is None
 
 
 @pytest.mark.parametrize("house", ["2026-07-28"], indirect=True)
@@ -119,13 +120,13 @@ async def test_a_stream_of_changes_that_breaks_off_is_noticed_before_the_next_he
     house: House, opened: Opener, naps: Naps
 ) -> None:
     session = opened(naps)
-    await session.settled(BOUND)
+    await settled(session)
     await session.call("look", {}, limit=BOUND)
     await house.kill()
     while session.state is State.READY:
         await naps.rested()
     await house.start()
-    assert await session.settled(BOUND) is State.READY
+    assert await settled(session) is State.READY
 
 
 async def test_a_session_waits_for_a_server_that_comes_later(house: House, opened: Opener, naps: Naps) -> None:
@@ -134,7 +135,7 @@ async def test_a_session_waits_for_a_server_that_comes_later(house: House, opene
     await naps.rested()
     assert session.state is not State.READY
     await house.start()
-    assert await session.settled(BOUND) is State.READY
+    assert await settled(session) is State.READY
 
 
 async def test_the_rests_grow_and_are_spread_by_chance(house: House) -> None:
@@ -158,7 +159,7 @@ async def test_a_call_that_does_no_harm_is_made_again_when_the_server_died_and_c
     house.add("harmless", hints)
     house.tools["harmless"] = hints
     session = opened(naps)
-    await session.settled(BOUND)
+    await settled(session)
     house.gate.clear()
     call = begin(session, "harmless")
     await house.entered()
@@ -167,12 +168,12 @@ async def test_a_call_that_does_no_harm_is_made_again_when_the_server_died_and_c
     await house.start()
     assert text(await call) == "harmless: hello"
     assert house.calls["harmless"] == 2
-    assert await session.settled(BOUND) is State.READY
+    assert await settled(session) is State.READY
 
 
 async def test_a_call_that_may_do_harm_is_never_made_twice(house: House, opened: Opener, naps: Naps) -> None:
     session = opened(naps)
-    await session.settled(BOUND)
+    await settled(session)
     house.gate.clear()
     call = begin(session, "act")
     await house.entered()
@@ -188,7 +189,7 @@ async def test_a_call_that_may_do_harm_is_never_made_twice(house: House, opened:
 
 async def test_a_harmless_call_is_given_up_after_a_few_attempts(house: House, opened: Opener, naps: Naps) -> None:
     session = opened(naps)
-    await session.settled(BOUND)
+    await settled(session)
     house.gate.clear()
     call = begin(session, "look")
     for _ in range(ATTEMPTS):
@@ -205,7 +206,7 @@ async def test_arguments_that_are_no_json_are_refused_before_they_harm_the_sessi
     house: House, opened: Opener, naps: Naps, word: Any
 ) -> None:
     session = opened(naps)
-    await session.settled(BOUND)
+    await settled(session)
     failed = await failure(asyncio.create_task(session.call("look", {"word": word}, limit=BOUND)))
     assert failed.fault is Fault.PERMANENT
     assert "aren't JSON" in failed.problem
@@ -248,7 +249,7 @@ async def test_a_server_that_has_forgotten_our_session_gets_a_new_handshake(
     house: House, opened: Opener, naps: Naps
 ) -> None:
     session = opened(naps)
-    await session.settled(BOUND)
+    await settled(session)
     await house.kill()
     await house.start()
     async with asyncio.timeout(BOUND):
@@ -259,7 +260,7 @@ async def test_no_more_calls_than_allowed_are_made_at_once_and_the_urgent_come_f
     house: House, opened: Opener, naps: Naps
 ) -> None:
     session = opened(naps, pace={"calls_at_once": 1, "calls_waiting": 3})
-    await session.settled(BOUND)
+    await settled(session)
     house.gate.clear()
     running = begin(session, "act")
     await house.entered()
@@ -290,7 +291,7 @@ async def test_no_more_calls_than_allowed_are_made_at_once_and_the_urgent_come_f
 
 async def test_a_caller_who_gives_up_frees_the_place(house: House, opened: Opener, naps: Naps) -> None:
     session = opened(naps, pace={"calls_at_once": 1, "calls_waiting": 1})
-    await session.settled(BOUND)
+    await settled(session)
     house.gate.clear()
     running = begin(session, "act")
     await house.entered()
@@ -310,26 +311,25 @@ async def test_a_caller_who_gives_up_frees_the_place(house: House, opened: Opene
 async def test_the_tools_are_listed_anew_when_the_server_says_that_they_changed(
     house: House, opened: Opener, naps: Naps
 ) -> None:
-    told = asyncio.Queue[ServerNotification]()
-    session = opened(naps, notice=told.put_nowait)
-    await session.settled(BOUND)
+    session = opened(naps)
+    await settled(session)
     await session.call("grow", {"word": "dance"}, limit=BOUND)
     async with asyncio.timeout(BOUND):
         while "dance" not in session.tools:
-            await told.get()
+            await session.call("look", {}, limit=BOUND)
     assert text(await session.call("dance", {}, limit=BOUND)) == "dance: "
 
 
 async def test_the_tools_are_listed_anew_after_a_return(house: House, opened: Opener, naps: Naps) -> None:
     session = opened(naps)
-    await session.settled(BOUND)
+    await settled(session)
     await house.kill()
     house.tools["dance"] = None
     naps.beat()
     while session.state is State.READY:
         await naps.rested()
     await house.start()
-    await session.settled(BOUND)
+    await settled(session)
     assert list(session.tools) == ["act", "dance", "grow", "look"]
 
 
@@ -340,7 +340,7 @@ async def test_a_server_that_refuses_us_for_good_is_not_asked_again(
     house.status = status
     session = opened(naps)
     call = begin(session, "look")
-    assert await session.settled(BOUND) is State.CLOSED
+    assert await settled(session) is State.CLOSED
     assert naps.rests == []
     assert (await failure(call)).fault is Fault.PERMANENT
     assert (await failure(begin(session, "look"))).fault is Fault.PERMANENT
@@ -356,14 +356,14 @@ async def test_a_server_that_is_busy_is_asked_again_after_a_rest(
     await naps.rested()
     assert f"HTTP {status}" in session.problem
     house.status = 0
-    assert await session.settled(BOUND) is State.READY
+    assert await settled(session) is State.READY
 
 
 async def test_a_refusal_of_a_server_that_once_took_us_is_not_for_good(
     house: House, opened: Opener, naps: Naps
 ) -> None:
     session = opened(naps)
-    await session.settled(BOUND)
+    await settled(session)
     house.status = 403
     naps.beat()
     await naps.rested()
@@ -374,9 +374,9 @@ async def test_a_refusal_of_a_server_that_once_took_us_is_not_for_good(
 async def test_headers_go_with_every_request_and_appear_nowhere(house: House, opened: Opener, naps: Naps) -> None:
     house.token = "secret-word"
     session = opened(naps, headers={"Authorization": "Bearer secret-word"})
-    assert await session.settled(BOUND) is State.READY
+    assert await settled(session) is State.READY
     assert text(await session.call("look", {}, limit=BOUND)) == "look: "
-    assert "secret-word" not in repr(session.server)
+    assert "secret-word" not in repr(session._server)
 
 
 async def test_a_server_that_accepts_and_says_nothing_is_left_at_the_limit_of_a_handshake(naps: Naps) -> None:
@@ -400,7 +400,7 @@ async def test_two_heartbeats_without_an_answer_in_time_end_a_session_and_one_do
     monkeypatch.setattr("mcp.shared.jsonrpc_dispatcher._ABANDON_WRITE_TIMEOUT", 0.1)  # or the SDK would wait for 5 s
     naps = Naps(free=False)
     session = opened(naps, pace={"beat_limit": 0.2})
-    await session.settled(BOUND)
+    await settled(session)
     house.asleep = True
     naps.beat()
     await house.dozed()
@@ -412,10 +412,11 @@ async def test_two_heartbeats_without_an_answer_in_time_end_a_session_and_one_do
     house.asleep = False
 
 
-async def test_a_flood_of_notices_is_bounded_and_the_news_of_the_tools_get_through(house: House, naps: Naps) -> None:
-    session = session_with(house, naps, pace={"notices_waiting": 4})
-    notices = asyncio.Queue[ServerNotification]()
-    session._notice = notices.put_nowait
+async def test_a_flood_of_notices_is_bounded_and_the_news_of_the_tools_get_through(
+    house: House, naps: Naps, tmp_path: Path
+) -> None:
+    log = JsonLogger("test", log_root=tmp_path, level="DEBUG")
+    session = session_with(house, naps, pace={"notices_waiting": 4}, log=log)
     for number in range(10):
         chatter = LoggingMessageNotification(params=LoggingMessageNotificationParams(level="info", data=number))
         await session._take_in(chatter)
@@ -425,9 +426,49 @@ async def test_a_flood_of_notices_is_bounded_and_the_news_of_the_tools_get_throu
     await session._take_in(ValueError("a line that is no message"))
     assert len(session._notices) == 4
     session.start()
-    order = [type(await notices.get()) for _ in range(4)]
-    assert order == [ToolListChangedNotification, *[LoggingMessageNotification] * 3]
+    while len(session._notices):
+        await session.call("look", {}, limit=BOUND)
     await session.close()
+    log.close()
+    lines = [json.loads(line) for line in log.log_file.read_text(encoding="utf-8").splitlines()]
+    methods = [line["method"] for line in lines if line["event_type"] == "MCP_NOTICE"]
+    assert methods[0] == "notifications/tools/list_changed"
+    assert methods.count("notifications/message") == 3
+
+
+async def test_nobody_is_told_that_the_session_is_closed_when_only_its_client_has_gone(house: House) -> None:
+    """A worker that hears so would make no call any more."""
+    session = session_with(house, Naps())
+    waiting = asyncio.create_task(session.client())
+    await asyncio.sleep(0)
+    session._settled.set()
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    session.start()
+    assert await waiting is await session.client() is not None
+    await session.close()
+    assert await session.client() is None
+
+
+@pytest.mark.parametrize("house", ["2026-07-28"], indirect=True)
+async def test_an_agent_that_is_a_client_too_has_what_the_sdk_says_of_its_door_in_its_log(
+    house: House, opened: Opener, naps: Naps, log: JsonLogger
+) -> None:
+    await settled(opened(naps))
+    with _logged(log):
+        logging.getLogger("mcp").warning("somebody is at the door")
+    assert "somebody is at the door" in log.log_file.read_text(encoding="utf-8")
+
+
+async def test_the_sdks_words_are_kept_from_the_terminal_while_a_session_lasts_and_nothing_stays_behind(
+    house: House, opened: Opener, naps: Naps
+) -> None:
+    before = list(logging.getLogger("mcp").handlers)
+    session = opened(naps)
+    await settled(session)
+    assert len(logging.getLogger("mcp").handlers) == len(before) + 1
+    await session.close()
+    assert logging.getLogger("mcp").handlers == before
 
 
 async def test_what_becomes_of_a_session_is_logged_and_not_each_vain_attempt(
@@ -435,29 +476,14 @@ async def test_what_becomes_of_a_session_is_logged_and_not_each_vain_attempt(
 ) -> None:
     session = opened(naps, log=log)
     for _ in range(2):
-        await session.settled(BOUND)
+        await settled(session)
         await house.kill()
         naps.beat()
         rests = len(naps.rests)
         while session.state is State.READY or len(naps.rests) < rests + 5:
             await naps.rested()
         await house.start()
-    await session.settled(BOUND)
+    await settled(session)
     await session.close()
     events = [json.loads(line)["event_type"] for line in log.log_file.read_text(encoding="utf-8").splitlines()]
     assert events == [f"MCP_SESSION_{word}" for word in ("READY", "LOST", "READY", "LOST", "READY", "CLOSED")]
-
-
-@pytest.mark.parametrize(
-    ("server", "problem"),
-    [
-        ({"name": "a b", "url": "http://x"}, "a name has 1 to 24 letters"),
-        ({"name": "", "url": "http://x"}, "a name has 1 to 24 letters"),
-        ({"name": "both", "url": "http://x", "command": ("x",)}, "one of the two"),
-        ({"name": "none"}, "one of the two"),
-        ({"name": "odd", "url": "mcp://x"}, "must begin with http:// or https://, not 'mcp://x'"),
-    ],
-)
-def test_an_address_that_cannot_be_one_is_refused(server: dict[str, Any], problem: str) -> None:
-    with pytest.raises(UserError, match=problem):
-        McpServer(**server)

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult
 
+from agent_league.config import McpServer
 from agent_league.transport.mcp_client.faults import Fault, ToolFailed
-from agent_league.transport.mcp_client.servers import McpServer
 from agent_league.transport.mcp_client.sessions import Pace, SessionManager, State
-from tests.transport.mcp_client.house import BOUND, HEARTBEAT, Naps
+from tests.transport.mcp_client.house import BOUND, HEARTBEAT, Naps, settled
 
 COMMAND = (sys.executable, str(Path(__file__).with_name("stdio_server.py")))
+ENV = {"LEAGUE_TEST_WORD": "set for the command"}
 
 Starter = Callable[..., SessionManager]
 
@@ -27,8 +28,8 @@ async def started() -> AsyncIterator[Starter]:
     sessions: list[SessionManager] = []
 
     def start(command: tuple[str, ...], naps: Naps, **pace: float) -> SessionManager:
-        server = McpServer("command", command=command)
-        sessions.append(SessionManager(server, pace=Pace(heartbeat=HEARTBEAT, **pace), sleep=naps))  # type: ignore[arg-type]
+        kept = Pace(heartbeat=HEARTBEAT, **pace)  # type: ignore[arg-type]
+        sessions.append(SessionManager("command", McpServer(command=command, env=ENV), pace=kept, sleep=naps))
         sessions[-1].start()
         return sessions[-1]
 
@@ -50,10 +51,11 @@ def is_running(process: int) -> bool:
 
 async def test_a_command_is_started_called_and_ended_with_the_session(started: Starter) -> None:
     session = started(COMMAND, Naps())
-    assert await session.settled(BOUND) is State.READY
-    assert list(session.tools) == ["die_in_act", "die_once", "process"]
+    assert await settled(session) is State.READY
+    assert list(session.tools) == ["die_in_act", "die_once", "process", "variable"]
     process = value(await session.call("process", {}, limit=BOUND))
     assert is_running(process)
+    assert value(await session.call("variable", {"name": "LEAGUE_TEST_WORD"}, limit=BOUND)) == "set for the command"
     await session.close()
     assert not is_running(process)
 
@@ -61,7 +63,7 @@ async def test_a_command_is_started_called_and_ended_with_the_session(started: S
 async def test_a_command_that_was_killed_is_noticed_by_the_heartbeat_and_started_again(started: Starter) -> None:
     naps = Naps()
     session = started(COMMAND, naps)
-    await session.settled(BOUND)
+    await settled(session)
     process = value(await session.call("process", {}, limit=BOUND))
     os.kill(process, signal.SIGKILL)
     naps.beat()
@@ -90,7 +92,7 @@ async def test_a_command_that_dies_in_another_call_is_not_called_twice(started: 
 async def test_a_command_that_is_not_there_is_permanent(started: Starter) -> None:
     naps = Naps()
     session = started(("no-such-command-anywhere",), naps)
-    assert await session.settled(BOUND) is State.CLOSED
+    assert await settled(session) is State.CLOSED
     assert "FileNotFoundError" in session.problem
     assert naps.rests == []
 

@@ -8,6 +8,10 @@ LETTERS_A_TOKEN = 4
 """About; for what nobody has counted."""
 
 
+class Spent(Exception):
+    """No further question."""
+
+
 @dataclass(slots=True)
 class Budget:
     """Adds up; a limit of None is none."""
@@ -20,20 +24,19 @@ class Budget:
     moves: int = 0
     fallbacks: int = 0
 
-    def take(self, usage: Usage, uncounted_letters: int = 0) -> None:
-        """Counts a move; of questions whose cost nobody told, what we asked is counted by its letters."""
-        self.tokens += usage.input_tokens + usage.output_tokens + uncounted_letters // LETTERS_A_TOKEN
+    def take(self, usage: Usage, tokens: int) -> None:
+        """Counts a move."""
+        self.tokens += tokens
         self.cost_usd += usage.cost_usd or 0.0
         self.unpriced |= usage.cost_usd is None and usage.attempts > 0
         self.moves += 1
         self.fallbacks += usage.fallback is not None
 
-    @property
-    def exhausted(self) -> str | None:
-        """Why the model may not be asked any more."""
-        if self.max_tokens is not None and self.tokens >= self.max_tokens:
+    def exhausted(self, tokens: int = 0, cost_usd: float = 0.0) -> str | None:
+        """Why the model may not be asked any more; on top comes what moves have used that aren't counted yet."""
+        if self.max_tokens is not None and self.tokens + tokens >= self.max_tokens:
             return f"its {self.max_tokens} tokens are spent"
-        if self.max_cost_usd is not None and self.cost_usd >= self.max_cost_usd:
+        if self.max_cost_usd is not None and self.cost_usd + cost_usd >= self.max_cost_usd:
             return f"its ${self.max_cost_usd:g} are spent"
         return None
 

@@ -1,46 +1,67 @@
 """Tools of MCP servers, lent to the model: so many calls a move, so long each, and what they answer quoted as data."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
+from agent_league.config import McpServer
+from agent_league.log import JsonLogger
 from agent_league.players.llm.turn import ANSWER, MOST_CALLS, Turn
 from agent_league.protocol.quoting import quoted
 from agent_league.transport.mcp_client.faults import ToolFailed
 from agent_league.transport.mcp_client.queue import Priority
 from agent_league.transport.mcp_client.registry import RegisteredTool, ToolRegistry
-from agent_league.transport.mcp_client.servers import McpServer
-from agent_league.transport.mcp_client.sessions import SessionManager
+from agent_league.transport.mcp_client.sessions import SessionManager, State
 
 CALL_SECONDS = 5.0
 START_SECONDS = 5.0
+"""A server that hasn't come by then is missed aloud."""
 LONGEST_ANSWER = 4000
+LONGEST_DESCRIPTION = 1000
 NO_MORE = "No more tools in this move: answer now."
 
 
 class Toolbox:
-    """The servers of the settings; called upon at the first move."""
+    """The servers of the settings, called upon in the background: a move takes the tools that are there."""
 
-    def __init__(self, servers: Mapping[str, str | tuple[str, ...]]) -> None:
-        self._servers = [_server(name, where) for name, where in servers.items()]
-        self._registry: ToolRegistry | None = None
+    def __init__(self, servers: Mapping[str, McpServer], remark: Callable[[str], None]) -> None:
+        self._servers = servers
+        self._remark = remark
+        self._started: tuple[ToolRegistry, asyncio.Future[Any]] | None = None
 
-    async def toolsets(self) -> Sequence[FunctionToolset[Turn]]:
-        """What can be called now; a server that is away is tried again behind our back."""
-        if self._registry is None:
-            self._registry = ToolRegistry([SessionManager(server) for server in self._servers])
-            await self._registry.start(START_SECONDS)
-        lent = [_lent(self._registry, tool) for tool in self._registry.tools() if tool.name != ANSWER]
-        return [FunctionToolset(lent)]
+    def start(self, log: JsonLogger | None = None) -> tuple[ToolRegistry, asyncio.Future[Any]]:
+        """The registry, connecting from now on, and when it is known who is there; the second time the same."""
+        if self._started is None:
+            sessions = [SessionManager(name, server, log=log) for name, server in self._servers.items()]
+            registry = ToolRegistry(sessions)
+            registry.start()
+            self._started = registry, asyncio.gather(*map(self._miss, sessions))
+        return self._started
+
+    async def toolsets(self, patience: float) -> Sequence[FunctionToolset[Turn]]:
+        """What can be called now; right after the start it waits a little, but no longer than it has the patience."""
+        registry, known = self.start()
+        await asyncio.wait({known}, timeout=patience)
+        return [FunctionToolset([_lent(registry, tool) for tool in registry.tools() if tool.name != ANSWER])]
 
     async def close(self) -> None:
-        if self._registry is not None:
-            await self._registry.close()
+        if self._started:
+            registry, known = self._started
+            known.cancel()
+            await asyncio.gather(known, return_exceptions=True)
+            await registry.close()
 
-
-def _server(name: str, where: str | tuple[str, ...]) -> McpServer:
-    return McpServer(name, url=where) if isinstance(where, str) else McpServer(name, command=where)
+    async def _miss(self, session: SessionManager) -> None:
+        """Says of a server that isn't there at the start why; it is tried again behind our back."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                await session.tried.wait()
+        if session.state is not State.READY:
+            again = "" if session.state is State.CLOSED else " It is tried again and again."
+            self._remark(f"The tools of MCP server {session.name} are missing: {session.problem}.{again}")
 
 
 def _lent(registry: ToolRegistry, tool: RegisteredTool) -> Tool[Turn]:
@@ -49,9 +70,10 @@ def _lent(registry: ToolRegistry, tool: RegisteredTool) -> Tool[Turn]:
             return NO_MORE
         context.deps.calls += 1
         try:
-            answer = await registry.call(tool.name, arguments, limit=CALL_SECONDS, priority=Priority.MOVE)
+            answer = await registry.call(tool, arguments, limit=CALL_SECONDS, priority=Priority.MOVE)
         except ToolFailed as error:
             return quoted("tool", str(error))
-        return quoted("tool", answer.text, longest=LONGEST_ANSWER)
+        return quoted("tool", answer, longest=LONGEST_ANSWER)
 
-    return Tool.from_schema(use, tool.name, tool.description, dict(tool.input_schema), takes_ctx=True)
+    description = tool.description[:LONGEST_DESCRIPTION]
+    return Tool.from_schema(use, tool.name, description, dict(tool.input_schema), takes_ctx=True)

@@ -27,8 +27,14 @@ def load_strategy(
 
 
 def has_settings(name: str) -> bool:
-    """Whether a strategy is made from settings, which may be wrong."""
+    """Whether a strategy is made from settings."""
     return hasattr(_strategy_class(name), "configured")
+
+
+def check_strategy(name: str, defaults: PlayerDefaults) -> None:
+    """Raises ConfigError where a strategy with settings says that it can't be made from these."""
+    if has_settings(name) and (check := getattr(_strategy_class(name), "check", None)):
+        check(defaults)
 
 
 @cache

@@ -56,8 +56,7 @@ class ToolFailed(AgentLeagueError):
     """A tool gave no answer. What a tool itself answers, also that it failed, is an answer."""
 
     def __init__(self, server: str, tool: str, fault: Fault, problem: str) -> None:
-        where = f" of MCP server {server}" if server else ""
-        super().__init__(f"tool {tool}{where}: {problem} ({fault}: {ADVICE[fault]})")
+        super().__init__(f"tool {tool} of MCP server {server}: {problem} ({fault}: {ADVICE[fault]})")
         self.server = server
         self.tool = tool
         self.fault = fault

@@ -1,7 +1,7 @@
-"""One list of tools over several MCP servers, for a model: names it may use and that stay, calls that find their way.
+"""One list of tools over several MCP servers, for a model: names that it may use, and calls that find their way.
 
-Lists only the tools of servers that are there at the moment; a server that is away keeps its names, and a call to it
-waits for its return as long as the call's limit allows. Doesn't know who asks.
+Lists only the tools of servers that are there at the moment; a call to one that has gone away since waits for its
+return as long as the call's limit allows. Doesn't know who asks.
 """
 
 import asyncio
@@ -10,14 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import orjson
 from mcp_types import CallToolResult, ContentBlock, TextContent
 
-from agent_league.errors import UserError
-from agent_league.transport.mcp_client.faults import Fault, ToolFailed
 from agent_league.transport.mcp_client.queue import Priority
 from agent_league.transport.mcp_client.sessions import SessionManager, State
 
@@ -25,9 +22,6 @@ SEPARATOR = "__"
 """Between a server and its tool; model providers take no dots in names."""
 OUTSIDE = re.compile(r"[^A-Za-z0-9_-]")
 MAX_NAME = 64
-MAX_ANSWER = 16_000
-"""Letters of an answer that a model is given."""
-START_SECONDS = 5.0
 
 Place = tuple[str, str]
 """A server, and a tool by its name there."""
@@ -35,7 +29,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class RegisteredTool:
-    """A tool under the name by which it is called here."""
+    """A tool under its name here, which may be another one once other servers have come."""
 
     name: str
     server: str
@@ -44,42 +38,18 @@ class RegisteredTool:
     input_schema: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
-    """What a tool said; `data` where it is structured and not too large."""
-
-    text: str
-    data: Any = None
-    is_error: bool = False
-
-
 class ToolRegistry:
     """The tools of several servers as one list."""
 
-    def __init__(self, sessions: Sequence[SessionManager], *, max_answer: int = MAX_ANSWER) -> None:
+    def __init__(self, sessions: Sequence[SessionManager]) -> None:
         self._sessions = {session.name: session for session in sessions}
-        if len(self._sessions) < len(sessions):
-            twice = next(name for name, count in Counter(each.name for each in sessions).items() if count > 1)
-            raise UserError(f"two MCP servers are called {twice}: give each a name of its own")
-        self._max_answer = max_answer
 
-    async def start(self, limit: float = START_SECONDS) -> None:
-        """Connects to all; waits until each is there or refuses for good, or the limit is over."""
+    def start(self) -> None:
         for session in self._sessions.values():
             session.start()
-        await asyncio.gather(*(session.settled(limit) for session in self._sessions.values()))
 
     async def close(self) -> None:
         await asyncio.gather(*(session.close() for session in self._sessions.values()))
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def tools(self) -> Sequence[RegisteredTool]:
         """The tools that can be called now: servers in the order they were given, tools by name."""
@@ -91,23 +61,14 @@ class ToolRegistry:
         ]
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any], *, limit: float, priority: Priority = Priority.NORMAL
-    ) -> ToolAnswer:
-        """Calls a tool by its name here; raises ToolFailed. An answer that is too long is cut."""
-        server, tool = self._find(name)
-        result = await self._sessions[server].call(tool, arguments, limit=limit, priority=priority)
-        return _answer(result, self._max_answer)
+        self, tool: RegisteredTool, arguments: Mapping[str, Any], *, limit: float, priority: Priority = Priority.NORMAL
+    ) -> str:
+        """What a tool says, whatever it is called here by now; raises ToolFailed."""
+        session = self._sessions[tool.server]
+        return _text(await session.call(tool.original_name, arguments, limit=limit, priority=priority))
 
     def _names(self) -> Mapping[str, Place]:
         return named([(each.name, tool) for each in self._sessions.values() for tool in each.tools])
-
-    def _find(self, name: str) -> Place:
-        names = self._names()
-        if name in names:
-            return names[name]
-        similar = [known for known, (_, tool) in names.items() if spelled(tool) == name]
-        known = f"there are several, say which: {', '.join(similar)}" if similar else f"known are: {', '.join(names)}"
-        raise ToolFailed("", name, Fault.PERMANENT, f"no tool has this name; {known}")
 
 
 def named(places: Sequence[Place]) -> Mapping[str, Place]:
@@ -127,23 +88,16 @@ def named(places: Sequence[Place]) -> Mapping[str, Place]:
 
 def spelled(name: str) -> str:
     """A name in the letters and the length that model providers accept."""
-    plain = OUTSIDE.sub("_", name)
+    plain = OUTSIDE.sub("_", name) or "_"
     if len(plain) <= MAX_NAME:
         return plain
     return f"{plain[: MAX_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def _answer(result: CallToolResult, bound: int) -> ToolAnswer:
-    data = result.structured_content
-    written = orjson.dumps(data, default=str).decode() if data is not None else ""
-    text = "\n".join(map(_text, result.content)) or written
-    return ToolAnswer(cut(text, bound), data if len(written) <= bound else None, result.is_error)
+def _text(result: CallToolResult) -> str:
+    text = "\n".join(map(_block, result.content))
+    return text or orjson.dumps(result.structured_content, default=str).decode()
 
 
-def _text(block: ContentBlock) -> str:
+def _block(block: ContentBlock) -> str:
     return block.text if isinstance(block, TextContent) else f"[{block.type}, not shown]"
-
-
-def cut(text: str, bound: int) -> str:
-    """A text, or the beginning of it with a word on what is missing."""
-    return text if len(text) <= bound else f"{text[:bound]}\n[cut: {bound} of {len(text)} letters]"

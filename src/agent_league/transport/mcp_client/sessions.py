@@ -8,8 +8,8 @@ import asyncio
 import itertools
 import logging
 import math
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
@@ -22,11 +22,12 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp_types import CallToolResult, ServerNotification, Tool, ToolListChangedNotification
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from agent_league.config import McpServer
 from agent_league.log import JsonLogger
 from agent_league.transport.mcp_client.calls import Calls, Sleep
 from agent_league.transport.mcp_client.faults import Fault, ToolFailed, described, sorted_fault
 from agent_league.transport.mcp_client.queue import MessageQueue, Overflow, Priority
-from agent_league.transport.mcp_client.servers import McpServer, connected
+from agent_league.transport.mcp_client.servers import connected
 from agent_league.transport.retry import reconnect_delay
 
 MISSES = 2
@@ -35,8 +36,6 @@ MAX_TOOLS = 512
 MAX_PAGES = 64
 CLOSE_SECONDS = 3.0
 """For a polite goodbye; a command that doesn't end by itself is then ended by the SDK."""
-
-Notice = Callable[[ServerNotification], None]
 
 
 class State(StrEnum):
@@ -67,26 +66,28 @@ class SessionManager:
 
     def __init__(
         self,
+        name: str,
         server: McpServer,
         *,
         pace: Pace | None = None,
         rng: Random | None = None,
         sleep: Sleep = asyncio.sleep,
-        notice: Notice | None = None,
         log: JsonLogger | None = None,
     ) -> None:
-        self.server = server
+        self.name = name
         self.state = State.CONNECTING
         self.tools: Mapping[str, Tool] = {}
         """What the server has, or had when we last saw it."""
         self.problem = "no connection yet"
         self.fault = Fault.TRANSIENT
+        self.tried = asyncio.Event()
+        """The first attempt to connect is over, however it went."""
+        self._server = server
         self._pace = pace or Pace()
         self._rng = rng or Random()  # noqa: S311 - jitter
         self._sleep = sleep
-        self._notice = notice
         self._log = log
-        self._calls = Calls(server.name, self, self._pace.calls_waiting, self._rng, sleep)
+        self._calls = Calls(name, self, self._pace.calls_waiting, self._rng, sleep)
         self._notices = MessageQueue[ServerNotification](self._pace.notices_waiting)
         self._client: Client | None = None
         self._settled = asyncio.Event()
@@ -100,30 +101,11 @@ class SessionManager:
         self._tending: anyio.CancelScope | None = None
         self._task: asyncio.Task[None] | None = None
 
-    @property
-    def name(self) -> str:
-        return self.server.name
-
-    @property
-    def revision(self) -> str | None:
-        """The revision of MCP that is spoken at the moment."""
-        return self._client.protocol_version if self._client else None
-
     def start(self) -> None:
         """Begins to connect, and goes on for as long as it takes; does nothing the second time."""
         if self._task is None and not self._closing:
-            sdk = logging.getLogger("mcp")
-            if not sdk.hasHandlers():
-                sdk.addHandler(logging.NullHandler())  # or it would write over the terminal
             self._scope = anyio.CancelScope()
             self._task = asyncio.create_task(self._live(self._scope), name=f"mcp-{self.name}")
-
-    async def settled(self, limit: float) -> State:
-        """The state as soon as it is ready or closed, or after the limit, whatever it then is."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(limit):
-                await self._settled.wait()
-        return self.state
 
     async def close(self) -> None:
         """Leaves politely where there is a session, and fails what still waits."""
@@ -154,8 +136,13 @@ class SessionManager:
 
     async def client(self) -> Client | None:
         """The client, as soon as there is one to rely on; None once closed."""
-        await self._settled.wait()
-        return self._client
+        while True:
+            await self._settled.wait()
+            if self.state is State.CLOSED:
+                return None
+            if self._client is not None and self._settled.is_set():
+                return self._client
+            self._settled.clear()  # it was set for a client that has gone since
 
     def suspect(self) -> None:
         """Has no call made until the server has given a sign of life, or we are connected again."""
@@ -170,7 +157,7 @@ class SessionManager:
 
     async def _live(self, scope: anyio.CancelScope) -> None:
         try:
-            with scope:
+            with scope, _unheard():
                 async with anyio.create_task_group() as workers:
                     for _ in range(self._pace.calls_at_once):
                         workers.start_soon(self._calls.work)
@@ -193,13 +180,14 @@ class SessionManager:
             if self.state is State.LOST or not self._failures:
                 self._tell("MCP_SESSION_LOST", problem=self.problem, fault=self.fault)
             self.state = State.LOST
+            self.tried.set()
             self._failures += 1
             await self._sleep(reconnect_delay(self._failures, self._rng))
 
     async def _session(self) -> None:
         """One session, from its handshake until it is lost, which raises, or we leave."""
         with anyio.fail_after(self._pace.connect_limit) as scope:
-            async with connected(self.server, self._take_in) as client:
+            async with connected(self._server, self._take_in) as client:
                 await self._list_tools(client)
                 scope.deadline = math.inf
                 try:
@@ -216,6 +204,7 @@ class SessionManager:
             self._was_ready = True
             self.state = State.READY
             self._doubt.clear()
+            self.tried.set()
             self._settled.set()
             self._tell("MCP_SESSION_READY", revision=client.protocol_version, tools=len(self.tools))
             for keep in (self._beat, self._check, self._read_notices, self._listen):
@@ -252,20 +241,19 @@ class SessionManager:
 
     async def _take_in(self, message: IncomingMessage) -> None:
         """Queues a notice that doesn't wait already; what is too much is forgotten, news of the tools last."""
-        if isinstance(message, Exception):
+        if isinstance(message, Exception) or message in self._notices:
             return
-        news = isinstance(message, ToolListChangedNotification)
-        if message not in self._notices:
-            with suppress(Overflow):
-                self._notices.put(message, Priority.NORMAL if news else Priority.BACKGROUND)
+        urgent = isinstance(message, ToolListChangedNotification)
+        with suppress(Overflow):
+            self._notices.put(message, Priority.NORMAL if urgent else Priority.BACKGROUND)
 
     async def _read_notices(self, client: Client) -> None:
         while True:
             message = await self._notices.get()
+            if self._log is not None:
+                self._log.debug("MCP_NOTICE", server=self.name, method=message.method)
             if isinstance(message, ToolListChangedNotification):
                 await self._list_tools(client)
-            if self._notice is not None:
-                self._notice(message)
 
     async def _listen(self, client: Client) -> None:
         """Has a server of the newer revision tell us of changes; they come in where the older one's do."""
@@ -296,9 +284,10 @@ class SessionManager:
         self.tools = {name: found[name] for name in sorted(found)[:MAX_TOOLS]}
 
     def _end(self, problem: str) -> None:
+        closed, self.state = self.state, State.CLOSED
         self._settled.set()
-        if self.state is not State.CLOSED:
-            self.state = State.CLOSED
+        self.tried.set()
+        if closed is not State.CLOSED:
             self.problem, self.fault = problem, Fault.PERMANENT
             self._tell("MCP_SESSION_CLOSED", problem=problem)
             self._calls.fail_all(problem)
@@ -309,3 +298,14 @@ class SessionManager:
     def _tell(self, event: str, **details: Any) -> None:
         if self._log is not None:
             self._log.info(event, server=self.name, **details)
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Keeps what the SDK has to say from the terminal, where it goes as long as nobody else takes it."""
+    sdk, nobody = logging.getLogger("mcp"), logging.NullHandler()
+    sdk.addHandler(nobody)
+    try:
+        yield
+    finally:
+        sdk.removeHandler(nobody)

@@ -1,0 +1,51 @@
+"""What there is to the settings of `llm` beside the model: its fallback, and what they leave to the environment.
+
+`$NAME` in the headers or the environment of an MCP server is a variable, so that a key stands in no file. Light: calls
+upon nobody.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from functools import partial
+
+from agent_league.config import LlmSettings, McpServer
+from agent_league.errors import ConfigError
+from agent_league.players.observation import Strategy
+from agent_league.players.strategies import load_strategy
+
+VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+
+
+def fallback_of(settings: LlmSettings) -> Strategy:
+    """What plays where the model can't; raises ConfigError."""
+    if settings.fallback == "llm":
+        raise ConfigError("strategy llm", "fallback", "must be another strategy than llm itself")
+    return load_strategy(settings.fallback)
+
+
+def servers_of(settings: LlmSettings) -> Mapping[str, McpServer]:
+    """The MCP servers with their variables filled in; raises ConfigError for one that isn't set."""
+    return {
+        name: server.model_copy(
+            update={
+                "headers": _filled(server.headers, f"mcp_servers.{name}.headers"),
+                "env": _filled(server.env, f"mcp_servers.{name}.env"),
+            }
+        )
+        for name, server in settings.mcp_servers.items()
+    }
+
+
+def _filled(values: Mapping[str, str], where: str) -> dict[str, str]:
+    return {key: VARIABLE.sub(partial(_value, where=f"{where}.{key}"), text) for key, text in values.items()}
+
+
+def _value(found: re.Match[str], where: str) -> str:
+    variable = found[1]
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        raise ConfigError("strategy llm", where, f"the environment variable {variable} is not set")
+    if not value.isprintable():
+        raise ConfigError("strategy llm", where, f"the environment variable {variable} should be one line of text")
+    return value
