@@ -16,5 +16,7 @@ async def main(address: str = "http://localhost:8000/mcp") -> None:
 if __name__ == "__main__":
     try:
         asyncio.run(main(*sys.argv[1:]))
-    except* Exception as failed:
-        sys.exit(f"no answer: {failed.exceptions[0]}")
+    except Exception as error:
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        sys.exit(f"no answer: {error}")

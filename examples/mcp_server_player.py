@@ -72,5 +72,7 @@ async def main(port: str = "8105", manager: str = "http://localhost:8000/mcp") -
 if __name__ == "__main__":
     try:
         asyncio.run(main(*sys.argv[1:]))
-    except* Exception as failed:
-        sys.exit(f"can't play: {failed.exceptions[0]}")
+    except Exception as error:
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        sys.exit(f"can't play: {error}")

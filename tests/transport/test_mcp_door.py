@@ -117,7 +117,7 @@ def test_a_body_without_headers_is_mcp_by_its_method(body: bytes, expected: bool
     assert is_mcp(body) is expected
 
 
-async def test_a_strict_agent_leaves_tool_calls_to_the_sdk(tmp_path: Path) -> None:
+async def test_who_takes_no_bare_calls_may_have_tool_calls_go_to_the_sdk(tmp_path: Path) -> None:
     assert is_mcp(frame("tools/call", name="knock"), tool_calls=True)
     assert Door(Made(), JsonLogger("tester", log_root=tmp_path), tool_calls=True).wants(frame("tools/call"))
     assert not Door(Made(), JsonLogger("tester", log_root=tmp_path)).wants(frame("tools/call"))

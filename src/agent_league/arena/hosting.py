@@ -61,7 +61,7 @@ def app_of(seat: Seat, agent: Agent) -> AgentApp:
         Guard((*network.allowed_hosts, network.base_host, *own)),
         RateLimit(rate, security.rate_limit_burst, agent.dispatcher.turn_away) if rate else None,
         seat.other_paths(agent),
-        agent_door(agent, strict=seat.settings.system.tolerance.strict),
+        agent_door(agent),
     )
 
 

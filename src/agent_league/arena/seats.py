@@ -15,7 +15,7 @@ from agent_league.players.strategies import load_strategy
 from agent_league.protocol.spellings import REGISTER_PATH
 from agent_league.referee.settings import RefereeSettings
 from agent_league.transport.carrier import Answer, Carrier
-from agent_league.transport.mcp.door import Agent as McpAgent
+from agent_league.transport.mcp import Agent as McpAgent
 from agent_league.transport.session import Remark
 
 LOOPBACK = "127.0.0.1"

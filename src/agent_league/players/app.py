@@ -317,7 +317,10 @@ class Player:
             counted = "wins" if self._settings.protocol == PROTOCOL_V1 else "points"
             place = f"{self.agent_id} is number {own.rank} with {own.points} {counted}; " if own else ""
             over = replace(over, rank=own.rank, points=own.points) if own else over
-            self._remark(f"The league is over: {place}the champion is {message.champion.player_id}.")
+            stays = (
+                "" if self._settings.exit_when_done else " Ctrl-C ends this player; start it again for another league."
+            )
+            self._remark(f"The league is over: {place}the champion is {message.champion.player_id}.{stays}")
         self._end(over)
         return OK
 

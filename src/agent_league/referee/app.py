@@ -358,6 +358,8 @@ class Referee:
 
     def _league_completed(self) -> None:
         self.state = advance(self.state, AgentState.SHUTDOWN)
+        if not self._done.is_set() and not self._settings.exit_when_done:
+            self._remark("The league is over. Ctrl-C ends this referee; start it again for another league.")
         self._done.set()
 
     def _notice_noted(self, player_id: str, error: CallFailed | None) -> None:

@@ -8,23 +8,20 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from agent_league.log import JsonLogger
-from agent_league.model.agents import Role
-from agent_league.protocol.methods import Caller
 from agent_league.protocol.spellings import TOOL_CALL
 from agent_league.transport.carrier import MAX_BODY
-from agent_league.transport.changes import Changes
-from agent_league.transport.dispatch import Dispatcher
 from agent_league.transport.http_connections import Limits
 from agent_league.transport.http_guard import TurnedAway
+from agent_league.transport.mcp import Agent
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -43,21 +40,6 @@ MOST_SESSIONS = 256
 IDLE_SECONDS = 600
 """Of a session without a stream: so long it keeps its place from others."""
 LONGEST_LINE = 500
-
-
-class Agent(Protocol):
-    """What is served."""
-
-    @property
-    def role(self) -> Role: ...
-    @property
-    def dispatcher(self) -> Dispatcher: ...
-    @property
-    def changes(self) -> Changes: ...
-    @property
-    def log(self) -> JsonLogger: ...
-    def audience(self, bearer: str | None) -> frozenset[Caller] | None: ...
-    def health(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +132,15 @@ class Door:
             inside.set_exception(TurnedAway(500, "the MCP side could not be loaded; this agent's log says why"))
 
 
-def agent_door(agent: Agent, *, strict: bool) -> Door:
-    """The door of an agent of ours; of a strict one, a `tools/call` is MCP or nothing."""
+def agent_door(agent: Agent) -> Door:
+    """The door of an agent of ours."""
 
     def make() -> "Server[Any]":
         from agent_league.transport.mcp.server import agent_server  # noqa: PLC0415 - it imports the SDK
 
         return agent_server(agent)
 
-    return Door(make, agent.log, tool_calls=strict)
+    return Door(make, agent.log)
 
 
 def is_mcp(body: bytes, *, tool_calls: bool = False) -> bool:
