@@ -24,7 +24,7 @@ from agent_league.errors import PortInUse, UserError
 from agent_league.transport.carrier import MAX_BODY, Answer
 from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Limits, Visitor
 from agent_league.transport.http_guard import Fields, Guard, TurnedAway
-from agent_league.transport.jsonrpc import count_requests
+from agent_league.transport.jsonrpc import UNKNOWN_METHOD, count_requests
 from agent_league.transport.mcp.door import HEADERS, Door
 from agent_league.transport.rate_limit import RateLimit
 
@@ -72,11 +72,12 @@ class Endpoint:
             return
         if limit and (refusal := limit.refusal(_address(scope), count_requests(body))):
             answer = limit.turn_away(body, refusal)
-        elif door and door.wants(body):
-            await door.pass_read(body, scope, receive, send)
-            return
         else:
             answer = await self._answer(body, bearer_of(fields))
+            # Asked afterwards, so that a bare call doesn't pay for it: about an unknown method nothing was done.
+            if door and (answer is None or answer.startswith(UNKNOWN_METHOD)) and door.wants(body):
+                await door.pass_read(body, scope, receive, send)
+                return
         if answer is None:
             await _reply(send, 202, b"")
         else:

@@ -18,6 +18,8 @@ SHOWN_LENGTH = 200
 """How much of a peer's own words goes into ours."""
 EVENT_STREAM = (b"event:", b"data:", b"id:", b"retry:", b":")
 """How a stream of server-sent events may begin, and JSON can't."""
+UNKNOWN_METHOD = b'{"jsonrpc":"2.0","error":{"code":-32601,'
+"""How our answer to a method that isn't known begins."""
 BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 RequestId = int | str | None
 

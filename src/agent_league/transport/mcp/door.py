@@ -6,7 +6,6 @@ agent that is never asked never pays, and one that is goes on answering bare cal
 
 import asyncio
 import logging
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,8 +31,6 @@ ServerFactory = Callable[[], "Server[Any]"]
 
 HEADERS = frozenset({b"mcp-protocol-version", b"mcp-session-id", b"mcp-method"})
 """One of them is in every MCP request but the first of a session."""
-METHOD = re.compile(rb'"method"\s*+:\s*+"(?:initialize"|ping"|[^"/]{0,100}/)')
-"""Where nothing like this is in a body, it is no MCP request: so a bare one isn't read twice. Never looks back."""
 SHARE = 4
 """One connection in so many may be MCP's: a stream holds its own for as long as it likes, and bare calls need some."""
 MOST_SESSIONS = 256
@@ -73,7 +70,7 @@ class Door:
         self._inside: asyncio.Future[_Inside] | None = None
 
     def wants(self, body: bytes) -> bool:
-        """Whether a body without any header of MCP is for us."""
+        """Whether a body without any header of MCP, about which nobody else knows anything, is for us."""
         return is_mcp(body, tool_calls=self._tool_calls)
 
     async def pass_unread(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -148,8 +145,6 @@ def is_mcp(body: bytes, *, tool_calls: bool = False) -> bool:
 
     A bare `tools/call` is none, unless asked for: agents written from the seeds call so, and get it as they asked.
     """
-    if not METHOD.search(body):
-        return False
     method = method_of(body)
     if method is None or (method == TOOL_CALL and not tool_calls):
         return False
