@@ -116,13 +116,6 @@ class Alone(NimRules):
         return (1.0,)  # type: ignore[return-value]
 
 
-class Generous(NimRules):
-    """Lets both win."""
-
-    def returns(self, state: State) -> tuple[float, float]:
-        return (1.0, 1.0)
-
-
 class Hiding(NimRules):
     """Doesn't show how many sticks there are."""
 
@@ -205,7 +198,6 @@ BROKEN: dict[str, tuple[Game, str]] = {
     "None as a move": (replace(NIM, rules=Speechless()), "None can't be a move"),
     "an infinite return": (replace(NIM, rules=Infinite()), "a finite number for each seat"),
     "one return for two seats": (replace(NIM, rules=Alone()), "a finite number for each seat"),
-    "two winners": (replace(NIM, rules=Generous()), "one seat's win must be the other's loss"),
     "moves that a seat can't know": (replace(NIM, rules=Hiding()), "it can't know which"),
     "choices shown before the draw": (replace(EVEN_ODD, rules=Gossiping()), "sees what seat 1 chose"),
     "a hint before the draw": (replace(EVEN_ODD, rules=Hinting()), "seat 0 sees what seat 1 chose"),

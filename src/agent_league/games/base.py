@@ -19,7 +19,11 @@ class BadParameters(ValueError):
 
 
 class Rules(Protocol):
-    """The rules of a game for two seats, 0 and 1."""
+    """The rules of a game for two seats, 0 and 1.
+
+    Rules that hide nothing may say so with a class attribute `perfect_information = True`: every view is then the
+    state itself, and a player may look ahead from it.
+    """
 
     def new(self, config: Mapping[str, Any]) -> State:
         """The state at the start; raises BadParameters."""
@@ -30,7 +34,10 @@ class Rules(Protocol):
         ...
 
     def legal(self, state: State, seat: int) -> Sequence[Any]:
-        """The moves a seat may make; for CHANCE, pairs of an outcome and its weight."""
+        """The moves a seat may make; for CHANCE, pairs of an outcome and its weight.
+
+        A long `range` isn't written out to the players: they are told its ends, as a JSON Schema.
+        """
         ...
 
     def apply(self, state: State, moves: Mapping[int, Move]) -> State:
@@ -42,5 +49,18 @@ class Rules(Protocol):
         ...
 
     def returns(self, state: State) -> tuple[float, float]:
-        """A number for each seat, once it is over: its sign says win, draw or loss."""
+        """A number for each seat, once it is over: who has more wins, and as many is a draw."""
         ...
+
+
+def hides_nothing(rules: Rules) -> bool:
+    """Whether every seat sees the state itself."""
+    return bool(getattr(rules, "perfect_information", False))
+
+
+def winning_seat(returns: Sequence[float]) -> int | None:
+    """Who has won by these returns; None: nobody."""
+    a, b = returns
+    if a == b:
+        return None
+    return 0 if a > b else 1

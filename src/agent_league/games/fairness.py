@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from agent_league.errors import ConfigError
-from agent_league.games.base import CHANCE, Move, State
+from agent_league.games.base import CHANCE, Move, State, winning_seat
 from agent_league.games.draw import commitment, draw
 from agent_league.games.registry import Game, load_game
 
@@ -55,9 +55,9 @@ def _seed_problem(promised: str, seed: str | None) -> str | None:
 
 def _result_problem(game: Game, players: tuple[str, str], seed: str, result: Mapping[str, Any]) -> str | None:
     state, moves = _play_again(game, players, seed, result.get("choices"))
-    returns = game.rules.returns(state)
-    winner = next((player for player, value in zip(players, returns, strict=True) if value > 0), None)
-    expected = {**game.wire.result(state, moves, players), "winner_player_id": winner}
+    seat = winning_seat(game.rules.returns(state))
+    winner = None if seat is None else players[seat]
+    expected = {**game.result(state, moves, players), "winner_player_id": winner}
     for name, value in expected.items():
         if _written(result.get(name)) != _written(value):
             return f"{name} is {result.get(name)!r:.80}, but seed and choices give {value!r:.80}"

@@ -1,21 +1,30 @@
-"""Finding games: built-in and third parties' alike come in through the entry point group `agent_league.games`."""
+"""Finding games: built-in and third parties' alike come in through the entry point group `agent_league.games`.
 
-from collections.abc import Mapping
+A source of many games, such as OpenSpiel, comes in through `agent_league.game_sources`: `openspiel:kuhn_poker` is the
+game that the source `openspiel` calls `kuhn_poker`.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.metadata import entry_points
-from typing import Any
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Protocol
 
 from agent_league.errors import ConfigError
-from agent_league.games.base import BadParameters, Rules
-from agent_league.games.wire import PlainWire, Wire
+from agent_league.games.base import BadParameters, Rules, State
+from agent_league.games.repeated import Repeated, repeated
+from agent_league.games.wire import Moves, PlainWire, Wire
 
 GROUP = "agent_league.games"
+SOURCES = "agent_league.game_sources"
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A game that can be refereed: its rules, its words, and its parameters where the registry sets none."""
+    """A game that can be refereed: its rules, its words, and its parameters where the registry sets none.
+
+    Parameters `repeat` and `first_to` make a match of several games out of any game; its words are then the plain ones.
+    """
 
     game_type: str
     rules: Rules
@@ -23,31 +32,81 @@ class Game:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
     how_to_play: str = ""
-    """The rules in plain words, for a person or a model."""
+    """The rules in plain words, for a person or a model; the first line is a summary."""
+    payoffs: bool = False
+    """Whether it counts how much a seat has, not only who has more; a result then tells both."""
+
+    def __post_init__(self) -> None:
+        rules = repeated(self.rules, self.parameters)
+        object.__setattr__(self, "rules", rules)
+        if isinstance(rules, Repeated):
+            object.__setattr__(self, "wire", PlainWire())
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Game":
         """The same game under other parameters, tried at once."""
         merged = {**self.parameters, **parameters}
+        game = replace(self, parameters=merged)
         try:
-            self.rules.new(merged)
+            game.rules.new(merged)
         except BadParameters as error:
             raise ConfigError("games/games_registry.json", f"{self.game_type}.parameters", str(error)) from None
-        return replace(self, parameters=merged)
+        return game
+
+    def result(self, state: State, moves: Moves, players: Sequence[str]) -> dict[str, Any]:
+        """The game's own fields of `game_result`; `state` may be one in which the match broke off."""
+        told = self.wire.result(state, moves, players)
+        if self.payoffs and not self.rules.actors(state):
+            told["payoffs"] = dict(zip(players, self.rules.returns(state), strict=True))
+        return told
+
+
+class GameSource(Protocol):
+    """Many games under one roof, found by name."""
+
+    def names(self) -> Sequence[str]:
+        """Those that can be played here; raises ConfigError where the library is missing."""
+        ...
+
+    def load(self, name: str) -> Game:
+        """One of them, its game type with the source's name before it; raises ConfigError."""
+        ...
 
 
 def game_types() -> tuple[str, ...]:
-    """The names of all games that are installed."""
-    return tuple(sorted(point.name for point in entry_points(group=GROUP)))
+    """The names of all games that are installed by themselves; those of sources are beside them."""
+    return tuple(sorted(_found(GROUP)))
+
+
+def source_names() -> tuple[str, ...]:
+    """The names of all sources of games."""
+    return tuple(sorted(_found(SOURCES)))
+
+
+@cache
+def load_source(name: str) -> GameSource:
+    """A source by its name."""
+    found = _found(SOURCES).get(name)
+    if found is None:
+        known = ", ".join(source_names()) or "none"
+        raise ConfigError("game_type", "", f"no source of games {name!r} is installed (there are: {known})")
+    source: GameSource = found.load()
+    return source
 
 
 @cache
 def load_game(game_type: str) -> Game:
-    """A game by its name."""
-    for point in entry_points(group=GROUP):
-        if point.name == game_type:
-            game = point.load()
-            if not isinstance(game, Game):
-                raise ConfigError(f"entry point {GROUP}", game_type, f"{point.value} is not a Game")
-            return game
+    """A game by its name, or by its source's name, a colon and its name there."""
+    if point := _found(GROUP).get(game_type):
+        game = point.load()
+        if not isinstance(game, Game):
+            raise ConfigError(f"entry point {GROUP}", game_type, f"{point.value} is not a Game")
+        return game
+    source, colon, name = game_type.partition(":")
+    if colon:
+        return load_source(source).load(name)
     known = ", ".join(game_types()) or "none"
     raise ConfigError("game_type", "", f"no game {game_type!r} is installed (there are: {known})")
+
+
+def _found(group: str) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=group)}

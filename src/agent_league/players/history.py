@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.log import JsonLogger
-from agent_league.players.observation import GameRecord
+from agent_league.players.observation import GameRecord, Memory
 from agent_league.players.opponents import OpponentModel
 from agent_league.storage.files import LineFile, Projection
 from agent_league.storage.paths import DataPaths
@@ -38,7 +38,7 @@ class History:
         self._repository = PlayerHistoryRepository(player_id, home)
         self._journal = LineFile(DataPaths(home).history_journal(player_id))
         self._projection = Projection(self._save, log, SAVE_INTERVAL_SECONDS)
-        self.games: list[GameRecord] = []
+        self.games = Memory()
         self.opponents: dict[str, OpponentModel] = {}
         self._known: dict[Key, GameRecord] = {}
         self._expected: set[Key] = set()
@@ -85,7 +85,7 @@ class History:
             "display_name": self._display_name,
             "total": self._total,
             "stats": self.statistics(),
-            "matches": self.games if latest is None else self.games[-latest:],
+            "matches": self.games[:] if latest is None else self.games[-latest:],
             "opponents": self.opponents,
         }
 
@@ -124,10 +124,10 @@ class History:
         if len(self.games) >= KEPT_GAMES + FORGOTTEN_AT_ONCE:
             for old in self.games[:FORGOTTEN_AT_ONCE]:
                 self._known.pop(_key(old), None)
-            del self.games[:FORGOTTEN_AT_ONCE]
+            self.games = Memory(self.games[FORGOTTEN_AT_ONCE:])
 
     def _replace(self, earlier: GameRecord, game: GameRecord) -> None:
-        self.games[self.games.index(earlier)] = game
+        self.games = Memory(game if one is earlier else one for one in self.games)
         self.opponents.clear()
         for one in self.games:
             self._learn(one)

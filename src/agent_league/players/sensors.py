@@ -3,10 +3,15 @@
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from random import Random
 from typing import Any
 
+import orjson
+
 from agent_league.clock import Clock, SystemClock, parse_utc
+from agent_league.games.base import Rules
+from agent_league.games.registry import load_game
 from agent_league.players.observation import GameRecord, Observation
 from agent_league.protocol import v2
 
@@ -31,7 +36,9 @@ class Sensors:
         history: Sequence[GameRecord],
         invitation: v2.GameInvitation | None = None,
     ) -> Observation:
-        return self._observe(call, player_id, history, invitation, call.game_type or "even_odd", PARITIES, None, 0)
+        return self._observe(
+            call, player_id, history, invitation, call.game_type or "even_odd", PARITIES, None, 0, None
+        )
 
     def see_move_call(
         self,
@@ -50,6 +57,7 @@ class Sensors:
             tuple(request.valid_options),
             request.context,
             request.step,
+            request.your_role,
         )
 
     def see_result(
@@ -98,9 +106,12 @@ class Sensors:
         legal_moves: tuple[Any, ...],
         view: Any,
         step: int,
+        role: str | None,
     ) -> Observation:
         context = call.context
         invited_against = invitation.opponent_id if invitation else None
+        role = role or (invitation.role_in_match if invitation else None)
+        parameters = invitation.game_parameters if invitation else None
         return Observation(
             game_type=game_type,
             match_id=call.match_id,
@@ -114,6 +125,8 @@ class Sensors:
             history=history,
             random=self._dice(call.match_id, step),
             deadline=self._deadline(call),
+            seat=1 if role == "PLAYER_B" else 0,
+            rules=_rules(game_type, orjson.dumps(parameters or {})),
         )
 
     def _deadline(self, call: v2.ChooseParityCall | v2.GameMoveCall) -> datetime | None:
@@ -128,6 +141,15 @@ class Sensors:
             return Random()  # noqa: S311 - a game, not a secret
         text = f"{self._seed}/{self._name}/{match_id}/{step}"
         return Random(hashlib.sha256(text.encode()).digest())  # noqa: S311 - a game, not a secret
+
+
+@lru_cache(maxsize=64)
+def _rules(game_type: str, parameters: bytes) -> Rules | None:
+    """The rules that a match is played by, where we have them."""
+    try:
+        return load_game(game_type).with_parameters(orjson.loads(parameters)).rules
+    except Exception:  # noqa: BLE001 - a third party's rules may raise anything, on anybody's parameters
+        return None
 
 
 def _moves(choice: Any) -> tuple[Any, ...]:

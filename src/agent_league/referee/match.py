@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_league.games.base import CHANCE, Move, State
+from agent_league.games.base import CHANCE, Move, State, winning_seat
 from agent_league.games.registry import Game
 from agent_league.model.results import MatchState, Outcome, Termination
 
@@ -95,8 +95,8 @@ class Match:
             winner = None if len(failed) == len(self.players) else self.opponent(failed[0])
             why = ", ".join(f"{player}: {self.terminations[player].replace('_', ' ')}" for player in failed)
             return Verdict(Outcome.TECHNICAL_LOSS, winner, f"Technical loss ({why})")
-        returns = self.game.rules.returns(self.position)
-        winner = next((player for player, value in zip(self.players, returns, strict=True) if value > 0), None)
+        seat = winning_seat(self.game.rules.returns(self.position))
+        winner = None if seat is None else self.players[seat]
         reason = self.game.wire.reason(self.position, self.moves, self.players, winner)
         return Verdict(Outcome.WIN if winner else Outcome.DRAW, winner, reason)
 

@@ -162,7 +162,7 @@ class MatchPlay:
             else {
                 "status": str(verdict.outcome),
                 "winner_player_id": verdict.winner,
-                **match.game.wire.result(match.position, match.moves, match.players),
+                **match.game.result(match.position, match.moves, match.players),
                 "reason": verdict.reason,
                 "score": self.score(),
                 "terminations": {

@@ -129,7 +129,7 @@ def conversation_v1(league_id: str, conversation_id: str) -> str:
 
 def result_v1(match: Match, verdict: Verdict) -> dict[str, Any]:
     """The `result` of GAME_RESULT."""
-    told = match.game.wire.result(match.position, match.moves, match.players)
+    told = match.game.result(match.position, match.moves, match.players)
     loser = match.opponent(verdict.winner) if verdict.winner else None
     return {
         "winner": verdict.winner and player_id_v1(verdict.winner),

@@ -128,7 +128,7 @@ class WordsV2:
             game_result={
                 "status": str(verdict.outcome),
                 "winner_player_id": verdict.winner,
-                **match.game.wire.result(match.position, match.moves, match.players),
+                **match.game.result(match.position, match.moves, match.players),
                 "reason": verdict.reason,
             },
             draw_seed=draw_seed,

@@ -18,7 +18,7 @@ import orjson
 
 from agent_league.clock import SystemClock
 from agent_league.errors import Refusal
-from agent_league.games.base import CHANCE, Move, State
+from agent_league.games.base import CHANCE, Move, State, winning_seat
 from agent_league.games.registry import Game
 from agent_league.players.actuators import Actuators
 from agent_league.players.sensors import Sensors
@@ -210,16 +210,14 @@ class GameContract:
 
     def _check_results(self, state: State, said: Said) -> None:
         """A match may break off in any state, and still has a result."""
-        for words in (self._game.wire.result, self._game.wire.details):
+        for words in (self._game.result, self._game.wire.details):
             self._claim_json(words(state, said, PLAYERS), "a result")
 
     def _check_end(self, state: State, said: Said) -> None:
         returns: tuple[Any, ...] = tuple(self._rules.returns(state))
         numbers = [isinstance(value, int | float) and math.isfinite(value) for value in returns]
         self._claim(numbers == [True, True], f"returns must be a finite number for each seat, found {returns!r}")
-        a, b = returns
-        opposite = (a > 0) == (b < 0) and (a < 0) == (b > 0)
-        self._claim(opposite, f"one seat's win must be the other's loss, found {returns!r}")
-        winner = next((player for player, value in zip(PLAYERS, returns, strict=True) if value > 0), None)
+        seat = winning_seat(returns)
+        winner = None if seat is None else PLAYERS[seat]
         reason: Any = self._game.wire.reason(state, said, PLAYERS, winner)
         self._claim(isinstance(reason, str) and bool(reason), f"a reason must be a sentence, found {reason!r}")

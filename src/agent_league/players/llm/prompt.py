@@ -4,6 +4,7 @@ Ids, names, reasons, views and moves are words of others. They stand between mar
 (`protocol.quoting`), cut short, and nowhere else.
 """
 
+from collections.abc import Sequence
 from itertools import accumulate, takewhile
 from typing import Any
 
@@ -59,7 +60,7 @@ def question(observation: Observation) -> str:
     return f"{quoted('options', options)}\n{quoted('situation', situation)}\n{asked}"
 
 
-def _options(moves: tuple[Any, ...]) -> list[dict[str, Any]]:
+def _options(moves: Sequence[Any]) -> list[dict[str, Any]]:
     """Number -> move, in rows: a long row would be cut. Only as many as can be quoted whole."""
     lengths = accumulate(len(quoted("option", move)) - len(quoted("option", "")) + ROOM for move in moves)
     shown = max(1, sum(1 for _ in takewhile(lambda length: length < LONGEST_QUOTE, lengths)))

@@ -248,7 +248,7 @@ def _agent(model: Model, output: Any, count: Any) -> Agent[Turn, Choice]:
     return agent
 
 
-def _place(option: int | str, moves: tuple[Move, ...]) -> int:
+def _place(option: int | str, moves: Sequence[Move]) -> int:
     """Where an answer points: a number from 1, or a move by its own words; a ValueError where to nothing."""
     if isinstance(option, str):
         return moves.index(option)

@@ -215,7 +215,7 @@ def _check_result(file: MatchFile, match: Match, problems: _Problems) -> None:
     told = {
         "status": str(verdict.outcome),
         "winner_player_id": verdict.winner,
-        **match.game.wire.result(match.position, match.moves, match.players),
+        **match.game.result(match.position, match.moves, match.players),
         "reason": verdict.reason,
     }
     ends = {player: str(match.terminations.get(player, Termination.NORMAL)) for player in match.players}
