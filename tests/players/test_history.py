@@ -228,7 +228,7 @@ async def test_a_namesakes_journal_is_not_ours(home: Path) -> None:
     memory.close()
     memory.remember(record("key", "R2M1", "WIN"))
     other = History("P01", "Somebody else", home, JsonLogger("P01", log_root=home / "logs"))
-    assert other.games == []
+    assert not other.games
     memory.close()
 
 
@@ -236,7 +236,7 @@ async def test_a_namesakes_journal_alone_is_not_ours_and_stays_beside(home: Path
     memory = remembered(home)
     memory.remember(record("key", "R1M1", "WIN"))  # and then a kill: there is no file yet
     other = History("P01", "Somebody else", home, JsonLogger("P01", log_root=home / "logs"))
-    assert other.games == []
+    assert not other.games
     aside = journal_of(home).with_name("history-1.journal.jsonl")
     assert "R1M1" in aside.read_text()
     memory._journal.close()
