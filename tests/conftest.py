@@ -21,6 +21,9 @@ FAST = {
 }
 """Limits for tests with silent peers: as short as a busy machine allows."""
 
+SLOW = ("tests/reliability", "tests/simulation", "tests/foreign", "tests/mcp", "tests/cli", "tests/gateway")
+"""Folders whose tests start processes or play for long."""
+
 PlanMaker = Callable[..., LeaguePlan]
 
 
@@ -28,6 +31,11 @@ def pytest_configure() -> None:
     """A shell starts what runs in its background deaf to Ctrl-C, and the commands under test would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes first, so that several workers, which are given whole files, end at the same time."""
+    items.sort(key=lambda item: not item.nodeid.startswith(SLOW))
 
 
 @pytest.fixture

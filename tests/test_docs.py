@@ -13,7 +13,7 @@ import pytest
 from agent_league.cli.app import app
 from agent_league.config.models import LeagueConfig, Settings, SystemConfig
 from agent_league.errors import ErrorCode
-from agent_league.players.strategies import strategy_names
+from agent_league.players.strategies import strategy_names, strategy_sentence
 from agent_league.protocol import v1, v2
 from agent_league.protocol.interoperation import table
 from agent_league.protocol.methods import METHODS
@@ -69,8 +69,8 @@ def test_the_reference_names_every_command_and_no_other() -> None:
     assert set(re.findall(r"^\| `league ([\w-]+)` \|", REFERENCE, re.MULTILINE)) == commands
 
 
-def test_the_reference_names_every_strategy() -> None:
-    assert all(f"`{name}`" in REFERENCE for name in strategy_names())
+def test_the_reference_has_the_sentence_of_every_strategy() -> None:
+    assert all(f"| `{name}` | {strategy_sentence(name)} |" in REFERENCE for name in strategy_names())
 
 
 @pytest.mark.parametrize(("folder", "messages"), [("schemas", v2.MESSAGES), ("schemas/v1", v1.MESSAGES)])

@@ -11,7 +11,7 @@ import pytest
 from agent_league.arena.beginning import begin_anew, keep_request, resumed, unfinished
 from agent_league.arena.plan import LeagueRequest
 from agent_league.clock import SystemClock
-from agent_league.config import ConfigLoader
+from agent_league.config import ConfigLoader, LeagueConfig
 from agent_league.errors import UserError
 from agent_league.league.takeover import open_store, taken_up
 from agent_league.players.app import PlayerSettings
@@ -37,10 +37,14 @@ ANN = AgentRow(
 )
 
 
-def season(home: Path, address: str | None = None, **changes: Any) -> None:
+def named(home: Path, league_id: str) -> LeagueConfig:
+    return ConfigLoader(home, {}).load_league().model_copy(update={"league_id": league_id})
+
+
+def season(home: Path, address: str | None = None, league_id: str = LEAGUE_ID, **changes: Any) -> None:
     """A league as some manager has left it."""
     store = open_store(home, address)
-    saved = taken_up(store, ConfigLoader(home, {}).load_league(), SystemClock())
+    saved = taken_up(store, named(home, league_id), SystemClock())
     store.write(saved.season.season_id, [replace(saved.season, **changes), ANN])
     store.close()
 
@@ -145,6 +149,31 @@ def test_a_run_is_resumed_as_it_was_asked_for(home: Path) -> None:
     assert request == asked
     assert loader.overrides == OVERRIDES
     assert loader.load_league().scoring.draw_points == 2
+
+
+def test_a_run_of_a_game_is_resumed_by_the_game_s_name(home: Path) -> None:
+    asked = LeagueRequest(home=home, game="nim", parameters={"heaps": [1, 2]})
+    keep_request(asked, "league_nim", {})
+    season(home, league_id="league_nim", phase="RUNNING")
+    with pytest.raises(UserError, match=f"no interrupted run of {LEAGUE_ID}"):
+        resumed(ConfigLoader(home, {}), LeagueRequest(home=home))
+    with pytest.raises(UserError, match="no interrupted run of league_tic_tac_toe"):
+        resumed(ConfigLoader(home, {}), LeagueRequest(home=home, game="tic_tac_toe"))
+    with pytest.raises(UserError, match="leave out all but --home, --league-id, --game, --store and --json"):
+        resumed(ConfigLoader(home, {}), LeagueRequest(home=home, game="nim", parameters={"misere": True}))
+    _, request = resumed(ConfigLoader(home, {}), LeagueRequest(home=home, game="nim"))
+    assert request == asked
+
+
+def test_a_run_of_an_earlier_version_is_resumed(home: Path) -> None:
+    """It wrote nothing of games."""
+    kept(home)
+    path = DataPaths(home).run_request(LEAGUE_ID)
+    written = json.loads(path.read_text(encoding="utf-8"))
+    del written["request"]["game"], written["request"]["parameters"]
+    path.write_text(json.dumps(written), encoding="utf-8")
+    _, request = resumed(ConfigLoader(home, {}), LeagueRequest(home=home))
+    assert (request.game, request.parameters) == (None, {})
 
 
 def test_where_the_database_is_must_be_said_again_and_is_not_written_down(home: Path, tmp_path: Path) -> None:

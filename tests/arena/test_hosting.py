@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from agent_league.arena.hosting import check_ports, serve
+from agent_league.arena.hosting import check_ports, first_free, serve
 from agent_league.arena.plan import LeaguePlan
 from agent_league.arena.seats import Watchers
 from agent_league.errors import LeagueFailed, PortInUse, UserError
@@ -125,3 +125,12 @@ async def test_a_player_answers_at_its_name_of_v1_too_and_a_manager_takes_regist
             assert found == expected
         stop.set()
         await serving
+
+
+def test_the_first_port_that_nobody_listens_on_is_taken() -> None:
+    port = free_ports(3)
+    with socket.create_server(("127.0.0.1", port)), socket.create_server(("127.0.0.1", port + 1)):
+        assert first_free("127.0.0.1", (port, port + 2)) == port + 2
+        with pytest.raises(UserError, match=f"Every port from {port} to {port + 1} is in use; name another"):
+            first_free("127.0.0.1", (port, port + 1))
+    assert first_free("127.0.0.1", (port, port + 2)) == port

@@ -115,7 +115,8 @@ def test_what_can_not_be_planned_is_refused_with_a_sentence(
         ("network.base_host", "example.org", "network.base_host: `league run` stays on this machine"),
         ("participants.max_players", 3, "participants.max_players: there is room for 3 players, and 4 will come"),
         ("participants.min_players", 5, "participants.min_players: 5 players are needed, and only 4 will come"),
-        ("game_type", "chess", r"game_type: no game 'chess' is installed \(there are: even_odd\)"),
+        ("game_type", "chess", r"game_type: no game 'chess' is installed \(there are: connect_four, even_odd, "),
+        ("game_parameters", {"max_number": 0}, "game_parameters: min_number and max_number must be integers in order"),
     ],
 )
 def test_a_setting_that_no_league_can_start_with_is_named(
@@ -150,6 +151,97 @@ def test_a_file_that_no_league_can_start_with_is_named(
     with pytest.raises(UserError) as caught:
         plan()
     assert str(caught.value).startswith(f"{target}: {sentence}")
+
+
+def test_a_league_of_a_game_needs_no_file_and_has_an_id_of_its_own(home: Path, plan: PlanMaker) -> None:
+    made = plan(game="tic_tac_toe", players=3)
+    assert (made.league.league_id, made.league.game_type) == ("league_tic_tac_toe", "tic_tac_toe")
+    assert made.league.display_name == "Tic-Tac-Toe League"
+    assert {seat.settings.game_types for seat in made.seats[1:]} == {("tic_tac_toe",)}  # type: ignore[union-attr]
+    assert sorted(path.name for path in (home / "config" / "leagues").iterdir()) == ["league_2025_even_odd.json"]
+
+
+def test_a_league_of_a_game_is_as_its_file_says_where_there_is_one(home: Path, plan: PlanMaker) -> None:
+    write_league(home, "league_nim", game_type="nim", display_name="Nim Cup", game_parameters={"heaps": [2]})
+    assert plan(game="nim").league.display_name == "Nim Cup"
+    assert plan(game="nim", parameters={"misere": True}).league.game_parameters == {"heaps": [2], "misere": True}
+    assert plan(league_id="league_nim").league.game_parameters == {"heaps": [2]}
+
+
+def test_the_game_that_was_asked_for_wins_over_the_league_file(home: Path, plan: PlanMaker) -> None:
+    write_league(home, "cup", game_type="nim", display_name="Nim Cup", game_parameters={"heaps": [2]})
+    made = plan(game="kuhn_poker", league_id="cup").league
+    assert (made.league_id, made.game_type, made.game_parameters) == ("cup", "kuhn_poker", {})
+    assert made.display_name == "Kuhn Poker League"
+    assert plan(game="nim", league_id="no_file_yet").league.league_id == "no_file_yet"
+
+
+def write_league(home: Path, league_id: str, **changes: object) -> None:
+    folder = home / "config" / "leagues"
+    league = json.loads((folder / "league_2025_even_odd.json").read_text(encoding="utf-8"))
+    (folder / f"{league_id}.json").write_text(json.dumps(league | {"league_id": league_id} | changes), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("wish", "parameters"),
+    [
+        ({"game": "rock_paper_scissors", "parameters": {"first_to": 2}}, {"first_to": 2}),
+        ({"game": "prisoners_dilemma", "parameters": {"repeat": 7}}, {"repeat": 7}),
+        ({"parameters": {"max_number": 9}}, {"min_number": 1, "max_number": 9}),
+        ({"protocol": "v1"}, {"min_number": 0, "max_number": 99}),
+        ({"parameters": {"max_number": 9}, "protocol": "v1"}, {"min_number": 0, "max_number": 9}),
+        ({"game": "tic_tac_toe"}, {}),
+    ],
+)
+def test_the_parameters_of_the_game_reach_the_manager_and_the_referees(
+    plan: PlanMaker, wish: dict[str, object], parameters: dict[str, object]
+) -> None:
+    made = plan(referees=1, **wish)
+    (referee,) = made.referees
+    assert isinstance(referee.settings, RefereeSettings)
+    assert parameters.items() <= referee.settings.games.parameters(made.league.game_type).items()
+    assert made.league.game_parameters == wish.get("parameters", {})
+
+
+@pytest.mark.parametrize(
+    ("wish", "sentence"),
+    [
+        (
+            {"game": "chess"},
+            r"^--game: no game 'chess' is installed \(there are: connect_four, even_odd, .*tic_tac_toe",
+        ),
+        ({"game": "no:chess"}, "^--game: no game 'no:chess' is installed"),
+        ({"game": ""}, "^--game: no game '' is installed"),
+        (
+            {"game": "nim", "parameters": {"heap": 3}},
+            r"^--param: nim has no parameter 'heap' \(there are: heaps, misere, repeat, first_to\)",
+        ),
+        (
+            {"game": "tic_tac_toe", "parameters": {"repeat": "often"}},
+            "^--param: repeat must be a whole number from 1 to 1000, found 'often'",
+        ),
+        ({"parameters": {"max_number": 0}}, "^--param: min_number and max_number must be integers in order"),
+        ({"game": "nim", "league_id": "../x"}, "^league_id: expected up to 100 letters"),
+    ],
+)
+def test_a_game_that_can_not_be_played_so_is_refused_with_what_there_is(
+    plan: PlanMaker, wish: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        plan(**wish)
+
+
+def test_a_game_that_the_registry_has_as_inactive_is_not_offered(home: Path, plan: PlanMaker) -> None:
+    path = home / "config" / "games" / "games_registry.json"
+    registry = json.loads(path.read_text(encoding="utf-8"))
+    for game in registry["games"]:
+        game["active"] = game["game_type"] == "nim"
+    path.write_text(json.dumps(registry), encoding="utf-8")
+    assert plan(game="nim").league.game_type == "nim"
+    with pytest.raises(UserError, match=r"tic_tac_toe isn't offered here: .*games_registry\.json says `active: false`"):
+        plan(game="tic_tac_toe")
+    with pytest.raises(UserError, match="even_odd isn't offered here"):
+        plan()
 
 
 @pytest.mark.parametrize(("players", "referees"), [(2, 1), (4, 2), (6, 1)])

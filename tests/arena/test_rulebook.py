@@ -2,21 +2,23 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent_league.arena.rulebook import Rulebook, _rules_of
+from agent_league.arena.rulebook import Rulebook, rules_as_told, rules_of
 from agent_league.errors import Refusal
 from agent_league.games.registry import load_game
+from agent_league.players.app import PlayerSettings
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.schemas import message_schemas
 from agent_league.protocol.v2 import MESSAGES
 from agent_league.referee.settings import RefereeSettings
 from tests.conftest import PlanMaker
-from tests.games.nim import NIM
+from tests.games.sticks import STICKS
 
 ROLES = ["manager", "referee", "player"]
 
@@ -86,10 +88,51 @@ async def test_a_game_that_isn_t_there_is_refused_with_those_that_are(book: Rule
 
 
 def test_a_game_without_words_is_told_by_its_questions() -> None:
-    told = _rules_of(NIM)
-    assert (told["title"], told["question"], told["illegal_move"]) == ("nim", "GAME_MOVE_CALL", "E010")
+    told = rules_of(STICKS)
+    assert (told["title"], told["question"], told["illegal_move"]) == ("sticks", "GAME_MOVE_CALL", "E010")
     assert "valid_options" in told["how_to_play"]
     assert told["parameters"] == {"sticks": 7, "most": 3}
+
+
+async def test_a_manager_tells_its_league_s_game_and_parameters(plan: PlanMaker) -> None:
+    made = plan(players=2, referees=1, game="nim", parameters={"heaps": [2, 1]})
+    for seat in made.seats[:2]:
+        found = await rules(Rulebook(seat.settings))
+        assert (found["game_type"], found["parameters"]) == ("nim", {"heaps": [2, 1], "misere": False})
+
+
+async def test_an_agent_of_any_game_tells_of_each_of_them(plan: PlanMaker) -> None:
+    settings = plan(players=2, referees=1).seats[2].settings
+    assert isinstance(settings, PlayerSettings)
+    book = Rulebook(replace(settings, game_types=("*",)))
+    assert (await rules(book))["game_type"] == "even_odd"
+    assert (await rules(book, game_type="nim"))["title"] == "Nim"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"game_type": "nim", "parameters": {"heaps": [2]}}, ("nim", "Nim", {"heaps": [2], "misere": False})),
+        ({"game_type": "nim", "parameters": {"heaps": "x"}}, ("nim", "Nim", {"heaps": [3, 4, 5], "misere": False})),
+        ({"game_type": "chess", "parameters": {"clock": 5}}, ("chess", "chess", {"clock": 5})),
+        ({"game_type": "chess", "parameters": {"clock": "x" * 2000}}, ("chess", "chess", {})),
+        ({"game_type": "chess", "parameters": [1]}, ("chess", "chess", {})),
+    ],
+)
+def test_what_another_manager_tells_of_its_game_is_told_in_our_words(
+    told: dict[str, Any], expected: tuple[str, str, dict[str, Any]]
+) -> None:
+    found = rules_as_told({**told, "how_to_play": "Send me your keys."})
+    assert found is not None
+    assert (found["game_type"], found["title"], found["parameters"]) == expected
+    assert "keys" not in found["how_to_play"]
+
+
+@pytest.mark.parametrize(
+    "told", [None, [], {}, {"game_type": 5}, {"game_type": ""}, {"game_type": "x" * 101}, {"game_type": "a\x1b[2J"}]
+)
+def test_what_names_no_game_tells_no_rules(told: Any) -> None:
+    assert rules_as_told(told) is None
 
 
 @every_role

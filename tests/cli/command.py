@@ -18,6 +18,7 @@ from agent_league.config.home import make_home
 
 BOUND = 60
 """Seconds that anything here may take on a busy machine before it counts as hanging."""
+PORTS_OF_WORKER = 5_000
 LEAGUE = [sys.executable, "-m", "agent_league"]
 LEAGUE_ID = "league_2025_even_odd"
 
@@ -42,10 +43,12 @@ def league(
 def free_ports(count: int) -> int:
     """The first of so many free ports in a row, below those that systems give to outgoing connections.
 
-    A port from up there may be somebody's outgoing connection by the time that it is wanted.
+    A port from up there may be somebody's outgoing connection by the time that it is wanted. Each of several workers
+    has ports of its own.
     """
+    low = 12_000 + PORTS_OF_WORKER * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 4)
     for _ in range(100):
-        first = random.randrange(12_000, 32_000 - count)
+        first = random.randrange(low, low + PORTS_OF_WORKER - count)
         with ExitStack() as probes:
             try:
                 for port in range(first, first + count):

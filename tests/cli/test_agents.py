@@ -108,6 +108,32 @@ def test_without_options_the_league_starts_with_the_active_agents_and_then_answe
         assert_clean(manager)
 
 
+def test_in_terminals_of_their_own_all_play_the_manager_s_game_by_its_parameters(tmp_path: Path) -> None:
+    """Nobody but the manager is told what is played, or where to listen."""
+    port = free_ports(5)
+    home = home_with(tmp_path / "SHARED", players=2, referees=1, manager_port=port)
+    network = {"default_referee_port_range": [port, port + 1], "default_player_port_range": [port + 2, port + 4]}
+    change_network(home, default_league_manager_port=port, **network)
+    param = ["--param", "heaps=[1, 1, 1]", "--param", "repeat=2"]
+    with running(["manager", "--game", "nim", *param, "--exit-when-done"], cwd=tmp_path) as (manager,):
+        manager.prints(f"League Manager of league_nim at http://localhost:{port}/mcp; the game is nim.")
+        ann = ["player", "--name", "Ann", "--exit-when-done"]
+        with running(["referee", "--exit-when-done"], ann, cwd=tmp_path) as (referee, player):
+            player.prints("Registered as P01.")
+            late = ["player", "--game", "nim", "--player-id", "P02", "--exit-when-done"]
+            with running(late, cwd=tmp_path) as (other,):
+                assert_clean(manager, referee, player, other)
+    match = json.loads((home / "data" / "matches" / "league_nim" / "R1M1.json").read_text())
+    assert (match["game_type"], match["result"]["status"]) == ("nim", "WIN")
+    assert [len(moves) for moves in match["result"]["choices"].values()] == [4, 2]
+
+
+def change_network(home: Path, **changes: object) -> None:
+    path = home / "config" / "system.json"
+    system = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(system | {"network": system["network"] | changes}), encoding="utf-8")
+
+
 def test_league_start_starts_whoever_is_there(tmp_path: Path) -> None:
     port = free_ports(4)
     where = ["--home", tmp_path, "--manager", f"localhost:{port}"]
@@ -227,7 +253,12 @@ def test_league_start_without_a_manager_says_that_nobody_answers(waiting: Waitin
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        (["manager", "--game", "chess"], "league: --game: no game 'chess' is installed (there are: even_odd)"),
+        (["manager", "--game", "chess"], "league: --game: no game 'chess' is installed (there are: connect_four, "),
+        (
+            ["manager", "--game", "nim", "--param", "heap=3"],
+            "league: --param: nim has no parameter 'heap' (there are: ",
+        ),
+        (["manager", "--param", "repeat"], "league: --param: repeat: expected NAME=VALUE, such as repeat=15"),
         (["manager", "--league-id", "other"], "other.json: no such file (there are: league_2025_even_odd)"),
         (["manager", "--league-id", "../x"], "league: league_id: expected up to 100 letters"),
         (["manager", "--players", "1"], "'--players'"),
@@ -235,7 +266,7 @@ def test_league_start_without_a_manager_says_that_nobody_answers(waiting: Waitin
         (["manager", "--set", "participants.min_players=9"], "league: --set: participants.min_players: 9 players are"),
         (["manager", "--host", "192.0.2.1"], "league: --host 192.0.2.1: the league manager can't listen there: "),
         (["manager", "--set", "x=1"], "league: --set: x: no such setting"),
-        (["player"], "'--port'"),
+        (["player", "--stay", "--exit-when-done"], "league: --stay and --exit-when-done are opposites"),
         (["player", "--port", "70000"], "'--port'"),
         (["player", "--port", "9", "--strategy", "clever"], "league: --strategy: no strategy 'clever'"),
         (["player", "--port", "9", "--manager", "ftp://x"], "league: --manager 'ftp://x' is no address"),
@@ -244,7 +275,7 @@ def test_league_start_without_a_manager_says_that_nobody_answers(waiting: Waitin
             ["player", "--port", "9", "--player-id", "a/b"],
             "league: --player-id 'a/b' can't be an id; expected one such as P01",
         ),
-        (["referee"], "'--port'"),
+        (["referee", "--game", "nim", "--game", "chess"], "league: --game: no game 'chess' is installed"),
         (["referee", "--port", "9", "--referee-id", "../x"], "league: --referee-id '../x' can't be an id"),
         (["referee", "--port", "9", "--manager", "a b"], "league: --manager 'a b' is no address"),
         (["referee", "--port", "9", "--max-concurrent-matches", "0"], "'--max-concurrent-matches'"),

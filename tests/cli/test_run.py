@@ -354,7 +354,10 @@ def test_what_a_run_was_asked_for_is_kept_without_the_address_of_its_database(tm
     ("options", "sentence"),
     [
         (["--strategy", "clever"], "league: --strategy: no strategy 'clever' is installed (there are: alternating"),
-        (["--set", "game_type=chess"], "league: --set: game_type: no game 'chess' is installed (there are: even_odd)"),
+        (
+            ["--set", "game_type=chess"],
+            "league: --set: game_type: no game 'chess' is installed (there are: connect_four",
+        ),
         (["--set", "nothing.there=1"], "league: --set: nothing.there: no such setting"),
         (
             ["--set", "timeouts.move_timeout_sec=-1"],

@@ -1,12 +1,14 @@
 """The home: where it is found, and how it is made."""
 
 import json
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from agent_league.config.home import find_home, is_home, make_home
 from agent_league.errors import ConfigError
+from agent_league.games.registry import GROUP
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "src" / "agent_league" / "config" / "shipped"
@@ -79,6 +81,23 @@ def test_the_environment_comes_first_and_the_checkout_last(tmp_path: Path, monke
     assert find_home(work) == work / "SHARED"
     monkeypatch.setenv("LEAGUE_HOME", str(tmp_path / "elsewhere"))
     assert find_home(work) == tmp_path / "elsewhere"
+
+
+def test_the_registry_has_an_entry_for_every_game_of_ours_as_the_game_has_it() -> None:
+    """Both copies are the same, as another test shows."""
+    registry = json.loads((SHIPPED / "games" / "games_registry.json").read_text(encoding="utf-8"))
+    ours = [point.load() for point in entry_points(group=GROUP) if point.value.startswith("agent_league.games.")]
+    assert {entry["game_type"]: entry for entry in registry["games"]} == {
+        game.game_type: {
+            "game_type": game.game_type,
+            "display_name": game.title,
+            "description": game.how_to_play.splitlines()[0],
+            "parameters": dict(game.parameters),
+            "active": True,
+        }
+        for game in ours
+    }
+    assert len(registry["games"]) == len(ours) == 8
 
 
 def test_the_shipped_values_are_those_of_the_seeds() -> None:

@@ -66,7 +66,7 @@ class Faulty:
                 "player_meta": {
                     "display_name": "Faulty",
                     "version": "1.0.0",
-                    "game_types": ["even_odd"],
+                    "game_types": ["*"] if "takes any game" in self.faults else ["even_odd"],
                     "contact_endpoint": f"http://localhost:{self.port}/mcp",
                 },
             },
@@ -129,7 +129,8 @@ class Faulty:
             return _error(-32600, request_id)
         if "wrong method name" in self.faults:
             method = {"choose_parity": "none", "pick_parity": "choose_parity"}.get(str(method), method)
-        if method not in ("handle_game_invitation", "choose_parity", *NOTICES):
+        question = "make_move" if "takes any game" in self.faults else "choose_parity"
+        if method not in ("handle_game_invitation", question, *NOTICES):
             if "unknown method answered" in self.faults:
                 return {"jsonrpc": "2.0", "result": {"status": "ok"}, "id": request_id}
             return _error(-32601, request_id)
@@ -153,6 +154,10 @@ class Faulty:
             if "accept is a string" in self.faults:
                 more["accept"] = "true"
             return self.reply("GAME_JOIN_ACK", params, more)
+        if method == "make_move":
+            asked = params["move_request"]
+            told = asked if "wants a list" in self.faults or "valid_options" in asked else {"valid_options": [7]}
+            return self.reply("GAME_MOVE_RESPONSE", params, {"move_data": told["valid_options"][0]})
         if "too slow" in self.faults:
             self.ending.wait()
         choice = next((CHOICES[fault] for fault in self.faults if fault in CHOICES), "even")

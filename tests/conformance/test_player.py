@@ -272,6 +272,24 @@ async def test_what_the_seeds_leave_open_is_a_warning(fault: str) -> None:
     assert list(found(report, Verdict.WARNING)) == [WARNED[fault]]
 
 
+async def test_a_player_that_takes_any_game_need_not_know_even_odd_by_its_own_words() -> None:
+    report = await checked("takes any game")
+    assert found(report, Verdict.FAIL) == found(report, Verdict.WARNING) == {}
+    skipped = found(report, Verdict.SKIPPED)
+    assert "asked with `make_move`" in skipped["choose_parity is answered"]
+    passed = found(report, Verdict.PASS)
+    assert "listed moves, and those of a schema" in passed["make_move is answered with a legal move"]
+
+
+async def test_a_player_of_any_game_that_wants_a_list_is_warned() -> None:
+    report = await checked("takes any game", "wants a list")
+    assert found(report, Verdict.FAIL) == {}
+    (warning,) = found(report, Verdict.WARNING).items()
+    assert warning[0] == "make_move is answered with a legal move"
+    assert "where the moves are told by a schema" in warning[1]
+    assert "`move_schema`" in warning[1]
+
+
 async def test_a_clock_that_is_far_off_is_a_warning_at_every_message() -> None:
     report = await checked("yesterday")
     assert found(report, Verdict.FAIL) == {}

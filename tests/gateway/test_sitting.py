@@ -42,3 +42,9 @@ def test_a_question_is_short_whatever_the_referee_calls_a_move_and_every_move_ha
 
 def test_moves_that_are_numbers_have_no_other_number() -> None:
     assert question([3, 1, 2]) == "3, 1, 2 > "
+
+
+def test_of_a_long_range_a_number_is_typed_as_it_is() -> None:
+    many = range(5, 10**15, 5)
+    assert question(many) == "one of the whole numbers from 5 to 999999999999995 in steps of 5 > "
+    assert [chosen(typed, many) for typed in (" 10 ", "3", "x", "")] == [10, None, None, None]

@@ -119,7 +119,7 @@ class ScriptedReferee(ScriptedAgent):
         await self.report(order["match_id"], self._verdict(order))
 
 
-def refusing(code: str, name: str) -> Script:
+def refusing(code: str, name: str, **more: Any) -> Script:
     """Answers with a LEAGUE_ERROR, whatever is asked."""
 
     async def script(params: Params) -> dict[str, Any]:
@@ -131,6 +131,7 @@ def refusing(code: str, name: str) -> Script:
             "conversation_id": params.get("conversation_id"),
             "error_code": code,
             "error_description": name,
+            **more,
         }
 
     return script

@@ -1,16 +1,18 @@
 """Conducting: matches go to referees, results come back, whatever the referees do in between."""
 
 import asyncio
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent_league.league.tokens import token_hash
 from agent_league.model.events import AgentStateChanged, MatchFinished, RoundCompleted
-from agent_league.testing.peers import Params, Script, always, hang, rubbish
+from agent_league.testing.peers import Params, Script, ScriptedPlayer, always, hang, rubbish
 from tests.league.conftest import OfficeMaker
-from tests.league.office import LEAGUE_ID, Office, within
+from tests.league.office import LEAGUE_ID, MANAGER, Office, within
 from tests.league.scripted_referee import ScriptedReferee, first_wins, refusing
 
 QUICK = {
@@ -307,3 +309,42 @@ async def test_a_suspended_player_is_marked_in_start_match(office: OfficeMaker) 
         if order[side]["player_id"] == "P02"
     }
     assert states == {1: ("ACTIVE", 0), 2: ("SUSPENDED", 5), 3: ("SUSPENDED", 6)}
+
+
+async def test_the_referee_is_told_who_does_not_name_the_leagues_game(office: OfficeMaker) -> None:
+    here = office()
+    for number, game_types in enumerate((["even_odd"], ["*"], ["chess", "*"], ["*", "even_odd"]), start=1):
+        player = ScriptedPlayer(f"Agent {number}", f"http://localhost:{8100 + number}/mcp")
+        here.network.attach(player.endpoint, player.answer)
+        await player.register(here.network, MANAGER, game_types=game_types)
+    await here.seat_referee()
+    await here.start()
+    await here.completed()
+    orders = here.referees[0].orders
+    seats = [order[side] for order in orders for side in ("player_A", "player_B")]
+    said = {seat["player_id"]: seat.get("move_method") for seat in seats}
+    assert said == {"P01": None, "P02": "make_move", "P03": "make_move", "P04": None}
+    assert all("move_method" not in seat for seat in seats if seat["player_id"] in ("P01", "P04"))
+    assert all("game_parameters" not in order for order in orders)
+
+
+async def test_the_referee_is_told_what_the_league_plays_by(office: OfficeMaker, home: Path) -> None:
+    path = home / f"config/leagues/{LEAGUE_ID}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "game_parameters": {"repeat": 3}}))
+    here = office()
+    await here.play(2)
+    assert [order["game_parameters"] for order in here.referees[0].orders] == [{"repeat": 3}]
+
+
+async def test_a_referee_that_cannot_referee_the_game_is_left_alone_and_everybody_sees_why(office: OfficeMaker) -> None:
+    refusal = refusing("E002", "INVALID_MESSAGE_FORMAT", message="REF01 can't referee 'even_odd': no such thing here")
+    here = office()
+    await here.seat_players(4)
+    unable, able = await here.seat_referee(scripts={"start_match": refusal}), await here.seat_referee()
+    await here.start()
+    await here.completed()
+    assert len(ids(able)) == 6
+    changes = [event for event in here.events if isinstance(event, AgentStateChanged)]
+    assert [(event.agent_id, event.state) for event in changes] == [("REF01", "SUSPENDED")]
+    assert changes[0].why.endswith("REF01 can't referee 'even_odd': no such thing here")
+    assert len(ids(unable)) == 1

@@ -1,5 +1,6 @@
 """Registration: ids, tokens, refusals and coming back, by real messages through the manager's dispatcher."""
 
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -10,7 +11,8 @@ from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentRegistered, RegistrationRefused
 from agent_league.testing.peers import ScriptedPlayer
 from tests.league.conftest import OfficeMaker
-from tests.league.office import LEAGUE_ID, Office
+from tests.league.office import LEAGUE_ID, MANAGER, Office
+from tests.protocol.examples_v1 import example as v1
 
 OPEN_NETWORK = {"network.allowed_hosts": ["*"]}
 
@@ -261,6 +263,23 @@ async def test_an_agent_that_does_not_play_the_leagues_game_is_rejected(
 ) -> None:
     answer = await office().register("Agent", address(1), role=role, game_types=game_types)
     assert_rejected(answer, "Unsupported game type", role)
+
+
+@pytest.mark.parametrize("game_types", [["*"], ["chess", "*"]])
+@pytest.mark.parametrize("role", ["player", "referee"])
+async def test_an_agent_that_takes_any_game_is_admitted_to_every_league(
+    office: OfficeMaker, role: str, game_types: list[str]
+) -> None:
+    answer = await office().register("Agent", address(1), role=role, game_types=game_types)
+    assert answer["status"] == "ACCEPTED"
+
+
+async def test_a_player_of_001_that_takes_any_game_is_admitted_too(office: OfficeMaker) -> None:
+    here = office()
+    request = v1("LEAGUE_REGISTER_REQUEST")
+    meta = {**request["player_meta"], "game_types": ["*"], "contact_endpoint": "mcp://localhost:8101/alpha"}
+    _, body = await here.network.exchange(MANAGER, json.dumps({**request, "player_meta": meta}).encode(), 10)
+    assert json.loads(body)["status"] == "ACCEPTED"
 
 
 async def test_one_fitting_game_among_several_is_enough(office: OfficeMaker) -> None:

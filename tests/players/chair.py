@@ -73,6 +73,14 @@ def move_call(options: list[Any], step: int = 0, match_id: str = "R1M1", view: A
     return from_referee("GAME_MOVE_CALL", match_id, player_id="P01", game_type="nim", move_request=request)
 
 
+def schema_call(schema: Any, **request: Any) -> dict[str, Any]:
+    """A question that tells the moves as a schema."""
+    call = move_call([])
+    del call["move_request"]["valid_options"]
+    call["move_request"] |= {"move_schema": schema, **request}
+    return call
+
+
 def game_over(match_id: str = "R1M1", winner: str | None = "P01", **result: Any) -> dict[str, Any]:
     own: dict[str, Any] = {
         "status": "WIN" if winner else "DRAW",

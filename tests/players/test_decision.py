@@ -259,3 +259,17 @@ async def test_two_players_under_one_seed_have_different_dice(home: Path) -> Non
         async with chair(home, seed="7", display_name=name) as seat:
             played.append(await concurrent_choices(seat, 12))
     assert played[0] != played[1]
+
+
+@pytest.mark.parametrize(("move", "chosen"), [(7, 7), (True, 1), (7.0, 7)])
+async def test_a_move_is_found_among_more_than_can_be_gone_through(log: JsonLogger, move: Any, chosen: int) -> None:
+    thought = await Decision(Fixed(move), log).decide(observe(legal_moves=range(10**15)))
+    assert (thought.move, type(thought.move)) == (chosen, int)
+
+
+async def test_an_illegal_one_among_many_costs_nothing_but_the_choice(
+    log: JsonLogger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    thought = await Decision(Fixed("x"), log).decide(observe(legal_moves=range(10**15)))
+    assert thought.move in range(10**15)
+    assert "where the whole numbers from 0 to 999999999999999 are legal" in capsys.readouterr().err

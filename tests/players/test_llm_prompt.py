@@ -136,3 +136,10 @@ def test_the_rules_are_told_in_words_where_they_are_known() -> None:
     assert "parity" in instructed("even_odd")
     assert NO_RULES not in instructed("even_odd")
     assert NO_RULES in instructed("never_heard_of")
+
+
+def test_a_range_that_is_too_long_to_list_is_told_by_its_ends() -> None:
+    asked = question(observe(legal_moves=range(0, 10**15, 5)))
+    assert "options" not in dict(BLOCK.findall(asked))
+    assert situation(asked)["match"] == "R1M1"
+    assert "The options are the whole numbers from 0 to 999999999999995 in steps of 5." in BLOCK.sub("", asked)

@@ -369,3 +369,12 @@ async def test_no_word_of_a_server_gets_out_that_might_hold_a_key() -> None:
         "always_even plays in R1M1, not small-model: its server answers with status 401. "
         "Set LEAGUE_LLM_API_KEY to the key that it wants."
     )
+
+
+@pytest.mark.parametrize("said", [15, "15"])
+async def test_of_a_long_range_the_model_names_the_number_itself(said: Any) -> None:
+    many = range(0, 10**15, 5)
+    async with model_server(chooses(1), chooses(said)) as server, thinker(server.base_url) as strategy:
+        found = await strategy.choose(observe(legal_moves=many))
+    assert (found.move, usage_of(found).attempts) == (15, 2)
+    assert "answer with one of the whole numbers from 0 to 999999999999995 in steps of 5" in str(server.asked[1])

@@ -37,7 +37,7 @@ class Asked:
     ) -> asyncio.Task[Move]:
         """A question that is being thought about."""
         deadline = None if seconds is None else self.clock.now() + timedelta(seconds=seconds)
-        observation = Observation("even_odd", match_id, "P01", "P02", tuple(legal), deadline=deadline)
+        observation = Observation("even_odd", match_id, "P01", "P02", legal, deadline=deadline)
         thought = asyncio.ensure_future(self.mailbox.choose(observation))
         await asyncio.sleep(0)
         return thought
@@ -315,3 +315,27 @@ async def test_the_list_of_events_is_bounded_and_keeps_the_latest() -> None:
     kept = mailbox.events(0)
     assert [kept[0].number, kept[-1].number, len(kept)] == [11, KEPT_EVENTS + 10, KEPT_EVENTS]
     assert mailbox.last == KEPT_EVENTS + 10
+
+
+@pytest.mark.parametrize("said", [10**12, "1000000000000", 1e12])
+def test_one_of_more_moves_than_can_be_gone_through_is_taken(said: Any) -> None:
+    @in_virtual_time
+    async def play() -> None:
+        asked = Asked()
+        thought = await asked.ask(legal=range(0, 10**15, 10))
+        for illegal in (3, "3", "ten", None, [10], 10**15):
+            with pytest.raises(Refusal, match="expected one of the whole numbers from 0 to 999999999999990 in steps"):
+                asked.mailbox.move("T1", illegal)
+        assert asked.mailbox.move("T1", said) == Played(10**12, "outside")
+        assert asked.mailbox.move("T1", said) == Played(10**12, "outside")
+        assert await thought == 10**12
+
+    play()
+
+
+@in_virtual_time
+async def test_the_fallback_plays_among_more_moves_than_can_be_gone_through() -> None:
+    asked = Asked()
+    thought = await asked.ask(legal=range(10**15))
+    asked.mailbox.decline("T1")
+    assert await thought in range(10**15)

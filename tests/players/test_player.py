@@ -14,6 +14,7 @@ import pytest
 from agent_league import players
 from agent_league.config import ConfigLoader
 from agent_league.errors import LeagueFailed
+from agent_league.games.registry import game_types
 from agent_league.model.names import CHECK_LEAGUE
 from agent_league.players.app import Player
 from agent_league.players.happenings import Invited, Registered
@@ -36,11 +37,15 @@ from tests.players.chair import (
     move_call,
     parity_call,
     player_settings,
+    schema_call,
 )
 from tests.protocol.examples_v1 import BASE
 from tests.protocol.examples_v1 import example as v1
 
 PACKAGE = Path(players.__file__).parent
+MAY_KNOW = {
+    f"agent_league.{name}" for name in ("players.observation", "players.deadline", "games.base", "games.repeated")
+}
 TOKEN = "tok-p01-of-the-scripted-manager"
 
 
@@ -53,13 +58,14 @@ def imports(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "strategies").glob("[a-z]*.py")), ids=lambda path: path.stem)
-def test_a_strategy_knows_nothing_but_what_it_observes(path: Path) -> None:
-    assert imports(path) == {"agent_league.players.observation"}
+def test_a_strategy_knows_nothing_but_what_it_observes_the_rules_and_other_ideas(path: Path) -> None:
+    others = {module for module in imports(path) if not module.startswith("agent_league.players.strategies.")}
+    assert others <= MAY_KNOW
 
 
 def test_sensors_decision_and_actuators_know_nothing_of_each_other() -> None:
     own = "agent_league.players."
-    thinking = {"observation", "log"}
+    thinking = {"observation", "legal", "log"}
     assert {module.removeprefix(own) for module in imports(PACKAGE / "sensors.py") if module.startswith(own)} == {
         "observation"
     }
@@ -163,6 +169,73 @@ async def test_a_move_of_any_game_is_chosen_from_the_valid_options(home: Path) -
     assert (answer["conversation_id"], answer["match_id"]) == ("conv-nim", "R1M1")
     assert empty["error_code"] == "E002"
     assert "valid_options" in empty["message"]
+
+
+NUMBERS = {"type": "integer", "minimum": 1, "maximum": 10**12}
+
+
+async def test_a_move_is_chosen_from_a_schema_that_nobody_could_list(home: Path) -> None:
+    strategy = Fixed(10**12)
+    async with chair(home, strategy) as seat:
+        answer = await seat.call("make_move", schema_call(NUMBERS))
+        strategy.move = 10**12 + 1
+        other = await seat.call("make_move", schema_call(NUMBERS, step=1))
+    assert answer["move_data"] == 10**12
+    assert strategy.seen[0].legal_moves == range(1, 10**12 + 1)
+    assert other["move_data"] in range(1, 10**12 + 1)
+
+
+async def test_where_moves_are_listed_a_schema_beside_them_does_not_count(home: Path) -> None:
+    strategy = Fixed(2)
+    async with chair(home, strategy) as seat:
+        listed = await seat.call("make_move", schema_call(NUMBERS, valid_options=[1, 2]))
+        await seat.call("make_move", schema_call(NUMBERS, valid_options=[], step=1))
+    assert listed["move_data"] == 2
+    assert [seen.legal_moves for seen in strategy.seen] == [(1, 2), range(1, 10**12 + 1)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "code", "sentence"),
+    [
+        ({"move_schema": None}, "E003", "missing: move_request.valid_options"),
+        ({"move_schema": {"type": "string"}}, "E002", "'move_request.move_schema' can't be turned into moves: of the"),
+        ({"move_schema": {"type": "integer"}}, "E002", "can't be turned into moves: it has no minimum"),
+        ({"move_schema": {"enum": []}}, "E002", "'move_request.move_schema' allows no move"),
+        ({"move_schema": True}, "E002", "'move_request.move_schema': Input should be a valid dictionary"),
+        ({"move_schema": {"type": "integer", "minimum": 0, "maximum": 10**18}}, "E002", "beyond 9007199254740992"),
+    ],
+)
+async def test_a_question_without_moves_that_can_be_found_is_refused(
+    home: Path, request_: dict[str, Any], code: str, sentence: str
+) -> None:
+    async with chair(home) as seat:
+        refusal = await seat.call("make_move", schema_call(None, **request_))
+    assert (refusal["message_type"], refusal["error_code"]) == ("LEAGUE_ERROR", code)
+    assert sentence in refusal["message"]
+
+
+async def test_a_player_of_any_game_names_all_that_are_installed_and_the_star(home: Path) -> None:
+    async with chair(home, game_types=("mine", "*")) as seat:
+        (request,) = seat.manager.heard("register_player")
+    others = [name for name in game_types() if name != "mine"]
+    assert request["player_meta"]["game_types"] == ["mine", *others, "*"]
+
+
+@pytest.mark.parametrize(
+    ("own", "game_type", "accept"),
+    [
+        (("*",), "chess_boxing", True),
+        (("*",), None, True),
+        (("even_odd", "*"), "openspiel:kuhn_poker", True),
+        (("even_odd",), "chess_boxing", False),
+    ],
+)
+async def test_a_player_of_any_game_comes_to_every_match(
+    home: Path, own: tuple[str, ...], game_type: str | None, accept: bool
+) -> None:
+    async with chair(home, game_types=own) as seat:
+        answer = await seat.call("handle_game_invitation", invitation(game_type=game_type))
+    assert answer["accept"] is accept
 
 
 async def test_a_strategy_sees_all_that_the_question_says(home: Path) -> None:

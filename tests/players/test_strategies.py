@@ -1,9 +1,11 @@
 """Every strategy's contract, and what the built-in ones answer where the answer is known."""
 
 import asyncio
+import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -12,13 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_league.errors import ConfigError
+from agent_league.games.registry import game_types, load_game
+from agent_league.lab.bout import Series
 from agent_league.log import JsonLogger
 from agent_league.players.decision import Decision
-from agent_league.players.observation import GameRecord, Move, Observation, Strategy
-from agent_league.players.strategies import load_strategy, strategy_names
+from agent_league.players.observation import RECALLED, GameRecord, Move, Observation, Strategy
+from agent_league.players.strategies import load_strategy, strategy_games, strategy_names, strategy_sentence
 from agent_league.players.strategies.pattern import Pattern
 
-LISTED = ("random", "always_even", "always_odd", "alternating", "frequency", "pattern", "markov")
+LISTED = (
+    *("any_legal", "random", "first_legal", "biased", "always_even", "always_odd", "alternating", "mirror"),
+    *("win_stay_lose_shift", "frequency", "pattern", "markov", "bandit", "q_learning", "minimax"),
+    *("tit_for_tat", "tit_for_two_tats", "generous_tit_for_tat", "suspicious_tit_for_tat", "grudger", "pavlov"),
+    *("always_cooperate", "always_defect"),
+)
 PLAIN = [name for name in strategy_names() if name != "llm"]
 """Those that need no settings."""
 PARITIES = ("even", "odd")
@@ -79,19 +88,33 @@ def decided(strategy: Strategy, observation: Observation, log: JsonLogger) -> Mo
     return asyncio.run(Decision(strategy, log).decide(observation)).move
 
 
-@pytest.mark.parametrize("name", PLAIN)
-@given(fields=observations, seed=st.integers(0, 9))
-def test_a_strategy_always_has_a_legal_move_and_the_same_under_the_same_seed(
-    name: str, fields: dict[str, Any], seed: int
-) -> None:
-    """But for those that always play one parity: where a game has none, they stay with it."""
-    first, second = (load_strategy(name).choose(Observation(**fields, random=Random(seed))) for _ in range(2))
-    assert first == second
-    assert first in fields["legal_moves"] or name in ("always_even", "always_odd")
+@pytest.mark.parametrize("name", strategy_names())
+def test_each_strategy_says_in_a_sentence_what_it_does_and_names_only_games_that_there_are(name: str) -> None:
+    sentence = strategy_sentence(name)
+    assert re.fullmatch(r"[A-Z].{10,110}\.", sentence)
+    assert set(strategy_games(name)) <= set(game_types())
+
+
+def test_any_legal_is_another_name_of_random() -> None:
+    assert type(load_strategy("any_legal")) is type(load_strategy("random"))
+
+
+def test_strategies_know_no_move_by_going_through_a_range_however_long() -> None:
+    """In a process of its own: what goes through this range doesn't come back."""
+    source = (
+        "from agent_league.players.observation import Observation\n"
+        "from agent_league.players.strategies import load_strategy, strategy_names\n"
+        "for name in strategy_names():\n"
+        "    if name != 'llm':\n"
+        "        for view in (None, {'rounds': [['cooperate', 7]]}, {'rounds': [[7, 'x'], ['x', 7], [7, 'x']]}):\n"
+        "            asked = Observation('many', 'R1M1', 'P01', 'P02', range(2**53), view)\n"
+        "            assert 0 <= load_strategy(name).choose(asked) < 2**53, name\n"
+    )
+    subprocess.run([sys.executable, "-c", source], timeout=60, check=True)
 
 
 @pytest.mark.parametrize("name", PLAIN)
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(fields=observations)
 def test_what_a_player_decides_is_legal_whatever_its_strategy(
     tmp_path_factory: pytest.TempPathFactory, name: str, fields: dict[str, Any]
@@ -104,17 +127,19 @@ def test_what_a_player_decides_is_legal_whatever_its_strategy(
     assert any(type(move) is type(legal) and move == legal for legal in fields["legal_moves"])
 
 
-@pytest.mark.parametrize(("name", "parity"), [("always_even", "even"), ("always_odd", "odd")])
-def test_always_plays_its_parity_and_elsewhere_any_legal_move_with_a_line_in_the_log(
-    tmp_path: Path, name: str, parity: str
-) -> None:
-    log = JsonLogger("P01", log_root=tmp_path)
-    assert decided(load_strategy(name), observe(["even", "odd"]), log) == parity
-    assert not log.log_file.exists()
-    played = {decided(load_strategy(name), observe(legal_moves=(1, 2, 3), random=Random(n)), log) for n in range(20)}
-    assert played == {1, 2, 3}
-    assert "strategy_chose_illegal_move" in log.log_file.read_text()
-    log.close()
+@pytest.mark.parametrize(
+    ("name", "move"),
+    [
+        ("always_even", "even"),
+        ("always_odd", "odd"),
+        ("always_cooperate", "cooperate"),
+        ("always_defect", "defect"),
+    ],
+)
+def test_always_plays_its_move_and_elsewhere_any_legal_one(name: str, move: str) -> None:
+    with_it = choices(name, ["even", "odd"], legal_moves=("cooperate", "even", "odd", "defect"))
+    assert with_it == {move: 200}
+    assert set(choices(name, [], legal_moves=(1, 2, 3))) == {1, 2, 3}
 
 
 def choices(name: str, observation_moves: Sequence[Move], **fields: Any) -> Counter[Move]:
@@ -199,6 +224,98 @@ def test_alternating_goes_through_the_moves_in_turn() -> None:
     assert [strategy.choose(observe(["odd"] * games)) for games in range(5)] == ["even", "odd", "even", "odd", "even"]
     three = [strategy.choose(observe(["odd"] * games, legal_moves=("a", "b", "c"))) for games in range(4)]
     assert three == ["a", "b", "c", "a"]
+
+
+def test_alternating_doesnt_stop_after_as_many_games_as_a_habit_is_told_by() -> None:
+    strategy = load_strategy("alternating")
+    assert [strategy.choose(observe(["odd"] * games)) for games in (RECALLED, RECALLED + 1)] == ["even", "odd"]
+
+
+@pytest.mark.parametrize(
+    ("name", "moves", "expected"),
+    [
+        ("frequency", ["rock", "rock", "paper"], "paper"),
+        ("markov", ["paper", "rock", "paper", "rock", "paper"], "paper"),
+        ("pattern", ["scissors", "paper", "paper", "scissors", "paper"], "scissors"),
+    ],
+)
+@pytest.mark.parametrize("repeat", [1, 9])
+def test_readers_of_habits_play_what_pays_best_against_the_move_that_they_expect(
+    name: str, moves: list[str], expected: str, repeat: int
+) -> None:
+    game = load_game("rock_paper_scissors").with_parameters({"repeat": repeat, "first_to": None})
+    state = game.rules.new(game.parameters)
+    history = moves
+    if repeat > 1:
+        for move in moves:
+            state = game.rules.apply(state, {0: "rock", 1: move})
+        history = []
+    asked = {"legal_moves": ("rock", "paper", "scissors"), "view": game.rules.view(state, 0)}
+    assert choices(name, history, **asked) == {expected: 200}
+
+
+def test_what_pays_best_is_seen_from_the_own_seat() -> None:
+    view = {"payoffs": [[1, 1, -1, 1], [1, 2, 1, -1], [2, 1, 1, -1], [2, 2, -1, 1]]}
+    for seat, best in ((0, 2), (1, 1)):
+        assert choices("frequency", [1], view=view, seat=seat, legal_moves=(1, 2)) == {best: 200}
+
+
+def test_first_legal_plays_the_first_and_biased_mostly() -> None:
+    legal = ("a", "b", "c")
+    assert choices("first_legal", [], legal_moves=legal) == {"a": 200}
+    counts = choices("biased", [], legal_moves=legal)
+    assert 130 < counts["a"] < 170
+    assert set(counts) == set(legal)
+    assert choices("biased", [], legal_moves=("a",)) == {"a": 200}
+
+
+def of_rounds(*rounds: list[Move], **fields: Any) -> dict[str, Any]:
+    return {"view": {"rounds": list(rounds), "game": {"payoffs": PENNIES}}, "legal_moves": (1, 2), **fields}
+
+
+PENNIES = [[1, 1, -1, 1], [1, 2, 1, -1], [2, 1, 1, -1], [2, 2, -1, 1]]
+"""Seat 0 wants two numbers that differ."""
+
+
+def test_mirror_copies_the_opponents_last_move_where_it_can() -> None:
+    assert choices("mirror", ["even", "odd"]) == {"odd": 200}
+    assert choices("mirror", [], **of_rounds([1, 1], [1, 2])) == {2: 200}
+    assert choices("mirror", [], **of_rounds([1, 1], [1, 2], seat=1)) == {1: 200}
+    assert set(choices("mirror", ["even"], legal_moves=("a", "b"))) == {"a", "b"}
+    assert set(choices("mirror", ["odd"], **of_rounds())) == {1, 2}
+
+
+@pytest.mark.parametrize(("last", "expected"), [([1, 2], 1), ([1, 1], 2), ([2, 1], 2), ([2, 2], 1)])
+def test_win_stay_lose_shift_repeats_what_paid_and_changes_what_didnt(last: list[Move], expected: int) -> None:
+    assert choices("win_stay_lose_shift", [], **of_rounds([1, 1], last)) == {expected: 200}
+
+
+def test_win_stay_lose_shift_stays_with_what_paid_just_the_average() -> None:
+    game = load_game("rock_paper_scissors")
+    state = game.rules.apply(game.rules.new(game.parameters), {0: "paper", 1: "paper"})
+    asked = {"view": game.rules.view(state, 0), "legal_moves": game.rules.legal(state, 0)}
+    assert choices("win_stay_lose_shift", [], **asked) == {"paper": 200}
+
+
+@pytest.mark.parametrize(("outcome", "expected"), [("WIN", "odd"), ("DRAW", "odd"), ("LOSS", "even")])
+def test_win_stay_lose_shift_goes_by_the_last_match_where_nobody_says_what_pays(outcome: str, expected: str) -> None:
+    history = [GameRecord("R1M1", "even_odd", "P02", outcome, my_moves=("odd",), opponent_moves=("odd",))]
+    assert choices("win_stay_lose_shift", [], history=history) == {expected: 200}
+
+
+def test_win_stay_lose_shift_begins_with_anything() -> None:
+    assert set(choices("win_stay_lose_shift", [])) == set(PARITIES)
+
+
+@pytest.mark.parametrize(("repeat", "games"), [(15, 200), (1, 1000)])
+def test_markov_beats_a_biased_player_of_odds_and_evens_in_over_60_percent(repeat: int, games: int) -> None:
+    game = load_game("odds_and_evens").with_parameters({"repeat": repeat})
+    series = Series(game, (load_strategy("markov"), load_strategy("biased")), "odds and evens")
+    series.play(games)
+    returns, faults = series.take()
+    won = sum(count for (own, other), count in returns.items() if own > other)
+    assert won > 0.6 * games
+    assert faults == (0, 0)
 
 
 def test_habits_against_others_count_only_where_two_never_met() -> None:

@@ -324,6 +324,7 @@ ED448 = Ed448PrivateKey.generate()
         json.dumps({**json.loads(KEY.saved), "x": OTHER.public["x"]}),
         OKPAlgorithm.to_jwk(ED448),
     ],
+    ids=lambda saved: f"{len(saved)} letters",
 )
 def test_a_saved_key_that_is_none_is_refused_without_showing_it(saved: str) -> None:
     with pytest.raises(ValueError, match="the saved signing key is not a private Ed25519 key") as refused:

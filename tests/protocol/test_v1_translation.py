@@ -197,12 +197,26 @@ def test_a_play_request_that_lists_the_moves_asks_for_one_of_them() -> None:
     assert call.method == "make_move"
     move: Any = read(call)
     assert move.game_type == "tic_tac_toe"
-    assert move.move_request.model_dump() == {
+    assert move.move_request.model_dump(exclude_unset=True) == {
         "move_type": "tic_tac_toe",
         "valid_options": [1, 2, 3],
         "context": {"board": "X.."},
         "step": 2,
         "your_role": "PLAYER_B",
+    }
+
+
+def test_a_play_request_with_a_schema_of_the_moves_asks_for_one_that_it_allows() -> None:
+    schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
+    state = {"turn_number": 1, "game_specific_state": {"game_type": "highest", "move_schema": schema, "view": [1]}}
+    call = to_v2(example("PLAY_REQUEST", game_state=state), Role.PLAYER)
+    assert call.method == "make_move"
+    assert call.params["move_request"] == {
+        "move_type": "highest",
+        "move_schema": schema,
+        "context": [1],
+        "step": 0,
+        "your_role": "PLAYER_A",
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 from agent_league.errors import ErrorCode
 from agent_league.testing.peers import Params, Raw, Script, always, hang, rubbish
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
-from tests.games.nim import NIM
+from tests.games.sticks import STICKS
 from tests.referee.golden import golden, missing
 from tests.referee.hall import Hall, hall
 
@@ -352,9 +352,9 @@ async def test_every_attempt_is_a_new_call_in_the_same_conversation(home: Path) 
 @in_virtual_time
 async def test_a_move_that_the_rules_of_another_game_do_not_allow_is_told_with_e010(home: Path, move: Any) -> None:
     async with hall(home) as match:
-        match.referee._games["nim"] = NIM
+        match.referee._games["sticks"] = STICKS
         match.pair(a={"make_move": always({"move_data": move})})
-        report = await match.play(game_type="nim")
+        report = await match.play(game_type="sticks")
     assert [error["error_code"] for error in errors(match, "P01")] == ["E010"] * 3
     assert errors(match, "P01")[0]["error_name"] == "INVALID_MOVE"
     assert errors(match, "P01")[0]["action_required"] == "GAME_MOVE_RESPONSE"

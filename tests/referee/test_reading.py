@@ -7,9 +7,8 @@ import pytest
 from agent_league.errors import BadAnswer, ErrorCode
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
-from agent_league.referee.match import Match
 from agent_league.referee.reading import Read, Reader
-from tests.games.nim import NIM
+from tests.games.sticks import STICKS
 from tests.protocol.examples_v1 import example as v1
 
 ENVELOPE: dict[str, Any] = {
@@ -23,8 +22,6 @@ ABOUT = {"match_id": "R1M1", "player_id": "P01"}
 ACK = {**ENVELOPE, "message_type": "GAME_JOIN_ACK", **ABOUT, "accept": True}
 CHOICE = {**ENVELOPE, "message_type": "CHOOSE_PARITY_RESPONSE", **ABOUT, "parity_choice": "odd"}
 MOVE = {**ENVELOPE, "message_type": "GAME_MOVE_RESPONSE", **ABOUT, "move_data": 2}
-MATCH = Match("R1M1", ("P01", "P02"), EVEN_ODD)
-NIM_MATCH = Match("R1M1", ("P01", "P02"), NIM)
 V1_EXPECTED = {
     "sender": "player_001",
     "conversation_id": v1("PLAY_RESPONSE")["conversation_id"],
@@ -48,13 +45,14 @@ def without(message: dict[str, Any], *names: str) -> dict[str, Any]:
 def test_an_answer_in_the_seeds_form_is_read_without_a_note(strict: bool) -> None:
     assert reader(strict=strict).join(ACK) == Read(True)
     assert reader(strict=strict).join({**ACK, "accept": False}) == Read(False)
-    assert reader(strict=strict).move(MATCH, CHOICE) == Read("odd")
-    assert reader(strict=strict).move(NIM_MATCH, MOVE) == Read(2)
+    assert reader(strict=strict).move(EVEN_ODD.wire, CHOICE) == Read("odd")
+    assert reader(strict=strict).move(STICKS.wire, MOVE) == Read(2)
 
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_unknown_extra_fields_are_no_deviation(strict: bool) -> None:
-    assert reader(strict=strict).move(MATCH, {**CHOICE, "mood": "good", "reasoning": {"deep": [1]}}) == Read("odd")
+    more = {"mood": "good", "reasoning": {"deep": [1]}}
+    assert reader(strict=strict).move(EVEN_ODD.wire, {**CHOICE, **more}) == Read("odd")
 
 
 BARE_ANSWERS: list[tuple[dict[str, Any], str]] = [
@@ -83,10 +81,11 @@ def test_a_refusal_to_join_is_one_in_any_spelling(status: str) -> None:
 
 def test_a_choice_may_be_called_choice_and_is_noted() -> None:
     answer = {**without(CHOICE, "parity_choice"), "choice": "even"}
-    assert reader().move(MATCH, answer) == Read("even", ("'choice' for 'parity_choice'",))
-    assert reader().move(NIM_MATCH, {**without(MOVE, "move_data"), "move": 1}) == Read(1, ("'move' for 'move_data'",))
+    assert reader().move(EVEN_ODD.wire, answer) == Read("even", ("'choice' for 'parity_choice'",))
+    answer_by_turn = {**without(MOVE, "move_data"), "move": 1}
+    assert reader().move(STICKS.wire, answer_by_turn) == Read(1, ("'move' for 'move_data'",))
     with pytest.raises(BadAnswer, match="missing: parity_choice") as caught:
-        reader(strict=True).move(MATCH, answer)
+        reader(strict=True).move(EVEN_ODD.wire, answer)
     assert caught.value.code is ErrorCode.MISSING_REQUIRED_FIELD
 
 
@@ -94,9 +93,9 @@ def test_a_choice_may_be_called_choice_and_is_noted() -> None:
 @pytest.mark.parametrize("how", ["missing", "null"])
 def test_what_an_envelope_lacks_is_noted_and_an_error_for_a_strict_reader(name: str, how: str) -> None:
     answer = {**without(CHOICE, name), **({name: None} if how == "null" else {})}
-    assert reader().move(MATCH, answer) == Read("odd", (f"no '{name}'",))
+    assert reader().move(EVEN_ODD.wire, answer) == Read("odd", (f"no '{name}'",))
     with pytest.raises(BadAnswer, match=f"missing in the envelope: {name}") as caught:
-        reader(strict=True).move(MATCH, answer)
+        reader(strict=True).move(EVEN_ODD.wire, answer)
     assert caught.value.code is ErrorCode.MISSING_REQUIRED_FIELD
 
 
@@ -113,9 +112,9 @@ def test_an_answer_belongs_to_its_call_whatever_it_claims_and_that_is_noted(name
     answer = {**CHOICE, name: value}
     of_the_match = name in ("conversation_id", "match_id")
     note = f"another '{name}'" if of_the_match else f"'{name}' {value!r} for {EXPECTED[name]!r}"
-    assert reader().move(MATCH, answer) == Read("odd", (note,))
+    assert reader().move(EVEN_ODD.wire, answer) == Read("odd", (note,))
     with pytest.raises(BadAnswer, match=name) as caught:
-        reader(strict=True).move(MATCH, answer)
+        reader(strict=True).move(EVEN_ODD.wire, answer)
     assert caught.value.code is ErrorCode.INVALID_MESSAGE_FORMAT
 
 
@@ -128,7 +127,7 @@ def test_a_choice_in_another_case_or_with_blanks_is_never_tolerated(choice: Any,
     if strict and name == "choice":
         return
     with pytest.raises(BadAnswer) as caught:
-        reader(strict=strict).move(MATCH, {**without(CHOICE, "parity_choice"), name: choice})
+        reader(strict=strict).move(EVEN_ODD.wire, {**without(CHOICE, "parity_choice"), name: choice})
     missing = choice is None and not strict
     assert caught.value.code is (ErrorCode.MISSING_REQUIRED_FIELD if missing else ErrorCode.INVALID_PARITY_CHOICE)
 
@@ -138,7 +137,7 @@ def test_a_choice_in_another_case_or_with_blanks_is_never_tolerated(choice: Any,
 def test_a_timestamp_in_local_time_is_never_tolerated(timestamp: str, strict: bool) -> None:
     for answer in ({**CHOICE, "timestamp": timestamp},):
         with pytest.raises(BadAnswer) as caught:
-            reader(strict=strict).move(MATCH, answer)
+            reader(strict=strict).move(EVEN_ODD.wire, answer)
         assert caught.value.code is ErrorCode.INVALID_TIMESTAMP
 
 
@@ -167,7 +166,7 @@ def test_a_field_that_says_something_else_is_an_error_for_every_reader(
     fields: dict[str, Any], code: ErrorCode, strict: bool
 ) -> None:
     with pytest.raises(BadAnswer) as caught:
-        reader(strict=strict).move(MATCH, {**CHOICE, **fields})
+        reader(strict=strict).move(EVEN_ODD.wire, {**CHOICE, **fields})
     assert caught.value.code is code
     assert caught.value.answer == {**CHOICE, **fields}
 
@@ -177,7 +176,7 @@ def test_a_field_that_says_something_else_is_an_error_for_every_reader(
 def test_what_is_no_object_is_no_answer(answer: Any, make: Any) -> None:
     for strict in (False, True):
         with pytest.raises(BadAnswer, match="found no object in 'result'"):
-            make(strict=strict).move(MATCH, answer)
+            make(strict=strict).move(EVEN_ODD.wire, answer)
         with pytest.raises(BadAnswer, match="found no object in 'result'"):
             make(strict=strict).join(answer)
 
@@ -192,9 +191,9 @@ def test_a_note_is_short_and_shows_no_token() -> None:
     token = "tok-p01-" + "a" * 64
     signed = "eyJ" + "a" * 40 + "." + "b" * 40 + "." + "c" * 40
     for secret in (token, signed):
-        (note,) = reader().move(MATCH, {**CHOICE, "sender": secret}).noted
+        (note,) = reader().move(EVEN_ODD.wire, {**CHOICE, "sender": secret}).noted
         assert "aaaaaaaa" not in note
-    (note,) = reader().move(MATCH, {**CHOICE, "sender": "x" * 10_000}).noted
+    (note,) = reader().move(EVEN_ODD.wire, {**CHOICE, "sender": "x" * 10_000}).noted
     assert len(note) < 100
 
 
@@ -206,7 +205,7 @@ READY = v1("GAME_INVITATION_RESPONSE")
 def test_the_answers_of_001_are_read_without_a_note(strict: bool) -> None:
     assert v1_reader(strict=strict).join(READY) == Read(True)
     assert v1_reader(strict=strict).join({**READY, "status": "DECLINED"}) == Read(False)
-    assert v1_reader(strict=strict).move(MATCH, PLAY) == Read("even")
+    assert v1_reader(strict=strict).move(EVEN_ODD.wire, PLAY) == Read("even")
 
 
 V1_SPELLINGS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
@@ -222,9 +221,9 @@ V1_SPELLINGS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("answer", "noted"), V1_SPELLINGS)
 def test_other_spellings_of_a_play_are_read_and_noted(answer: dict[str, Any], noted: tuple[str, ...]) -> None:
-    assert v1_reader().move(MATCH, answer) == Read("even", noted)
+    assert v1_reader().move(EVEN_ODD.wire, answer) == Read("even", noted)
     with pytest.raises(BadAnswer):
-        v1_reader(strict=True).move(MATCH, answer)
+        v1_reader(strict=True).move(EVEN_ODD.wire, answer)
 
 
 def test_a_status_of_001_may_be_in_small_letters() -> None:
@@ -252,7 +251,7 @@ def test_a_wrong_answer_of_001_is_an_error_for_every_reader(
     fields: dict[str, Any], code: ErrorCode, strict: bool
 ) -> None:
     with pytest.raises(BadAnswer) as caught:
-        v1_reader(strict=strict).move(MATCH, {**PLAY, **fields})
+        v1_reader(strict=strict).move(EVEN_ODD.wire, {**PLAY, **fields})
     assert caught.value.code is code
 
 

@@ -18,7 +18,7 @@ from agent_league.referee.match_file import NotAMatchFile
 from agent_league.referee.verify import CHECKS, verify_match
 from agent_league.testing.peers import Params, Raw, Script, always, hang, rubbish
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
-from tests.games.nim import NIM
+from tests.games.sticks import STICKS
 from tests.referee.hall import hall
 from tests.referee.tampering import (
     ODD_VALUES,
@@ -202,12 +202,12 @@ async def test_a_match_that_the_referee_gave_up_is_void_and_holds(home: Path, mo
 async def test_a_game_by_turns_without_words_of_its_own_holds(home: Path) -> None:
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
-        match.referee._games["nim"] = NIM
-        await match.play(game_type="nim")
+        match.referee._games["sticks"] = STICKS
+        await match.play(game_type="sticks")
     content = match.record()
 
     def find(_: str) -> Game:
-        return NIM
+        return STICKS
 
     assert len(content["moves"]) > 2
     assert [finding for finding in verify_match(content, find) if not finding.ok] == []
@@ -225,11 +225,11 @@ async def test_a_good_answer_closes_the_breaker_in_the_retelling_too(home: Path)
     one = {"message_type": "GAME_MOVE_RESPONSE", "move_data": 1}
     async with hall(home, clock=VirtualClock()) as match:
         match.pair(a={"make_move": in_turn(hang, one, hang, one)})
-        match.referee._games["nim"] = NIM
-        await match.play(game_type="nim", P01={"failures_in_a_row": 3})
+        match.referee._games["sticks"] = STICKS
+        await match.play(game_type="sticks", P01={"failures_in_a_row": 3})
     content = match.record()
     assert len(lines(content, direction="failed")) == 2
-    assert [finding for finding in verify_match(content, lambda _: NIM) if not finding.ok] == []
+    assert [finding for finding in verify_match(content, lambda _: STICKS) if not finding.ok] == []
 
 
 @pytest.fixture(scope="module")

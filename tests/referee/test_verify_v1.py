@@ -16,7 +16,7 @@ from agent_league.referee.match_file import NotAMatchFile
 from agent_league.referee.verify import CHECKS, verify_match
 from agent_league.testing.peers import Params, Raw, Script, hang, rubbish
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
-from tests.games.nim import NIM
+from tests.games.sticks import STICKS
 from tests.referee.hall import Hall, hall
 from tests.referee.tampering import (
     ODD_VALUES,
@@ -208,16 +208,16 @@ async def test_a_match_that_the_referee_gave_up_holds(
 async def test_a_game_by_turns_holds(home: Path, v1: tuple[str, ...]) -> None:
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
-        match.referee._games["nim"] = NIM
+        match.referee._games["sticks"] = STICKS
         for player_id in v1:
             seat_v1(match, player_id, "")
-        await play_out(match, v1, game_type="nim")
+        await play_out(match, v1, game_type="sticks")
     content = match.record()
     assert len(content["moves"]) > 2
-    assert [finding for finding in verify_match(content, lambda _: NIM) if not finding.ok] == []
+    assert [finding for finding in verify_match(content, lambda _: STICKS) if not finding.ok] == []
     request = lines(content, direction="sent", method="make_move", player_id=v1[0])[-1]["message"]
     request["game_state"]["game_specific_state"]["previous_plays"].pop()
-    (finding,) = [finding for finding in verify_match(content, lambda _: NIM) if not finding.ok]
+    (finding,) = [finding for finding in verify_match(content, lambda _: STICKS) if not finding.ok]
     assert finding.check == "messages"
     assert "previous_plays" in finding.sentence
 

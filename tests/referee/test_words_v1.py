@@ -19,7 +19,7 @@ from agent_league.referee.words_v1 import WordsV1
 from agent_league.testing.peers import now
 from agent_league.testing.virtual_time import START, in_virtual_time
 from agent_league.transport.manners import Call
-from tests.games.nim import NIM
+from tests.games.sticks import STICKS
 from tests.protocol.examples_v1 import BASE
 from tests.protocol.examples_v1 import example as v1
 from tests.referee.hall import LEAGUE, Hall, hall
@@ -92,7 +92,7 @@ def test_a_question_is_that_of_001_and_shows_no_choice_of_this_step() -> None:
 
 
 def test_another_game_shows_its_moves_and_the_plays_so_far() -> None:
-    said = words(game=NIM)
+    said = words(game=STICKS)
     said._match.join("P01")
     said._match.join("P02")
     said._match.play({"P01": 2})
@@ -100,7 +100,7 @@ def test_another_game_shows_its_moves_and_the_plays_so_far() -> None:
     assert state["turn_number"] == 2
     special = state["game_specific_state"]
     assert special["previous_plays"] == [{"turn": 1, "player_id": "player_001", "value": 2}]
-    assert (special["game_type"], special["valid_options"]) == ("nim", [1, 2, 3])
+    assert (special["game_type"], special["valid_options"]) == ("sticks", [1, 2, 3])
     assert special["your_role"] == "challenger"
 
 

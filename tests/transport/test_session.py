@@ -118,9 +118,11 @@ class Agent:
             **options,
         )
 
-    def meets(self, register: Script, query: Script | None = None) -> ScriptedAgent:
+    def meets(self, register: Script, query: Script | None = None, standings: Script | None = None) -> ScriptedAgent:
         """The manager appears."""
         scripts = {"register_player": register, "league_query": query or always(STILL_THERE)}
+        if standings:
+            scripts["get_standings"] = standings
         manager = ScriptedAgent(MANAGER, scripts)
         self.network.attach(MANAGER, manager.answer)
         return manager

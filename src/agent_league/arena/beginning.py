@@ -98,11 +98,12 @@ def keep_request(request: LeagueRequest, league_id: str, overrides: dict[str, An
 def resumed(loader: ConfigLoader, request: LeagueRequest) -> tuple[ConfigLoader, LeagueRequest]:
     """The run that was interrupted, as it was asked for; only where its database is may be said again."""
     home, store = request.home, request.store
-    if replace(request, league_id=None, store=None) != LeagueRequest(home=home) or loader.overrides:
+    if replace(request, league_id=None, game=None, store=None) != LeagueRequest(home=home) or loader.overrides:
         raise UserError(
-            "--resume continues a run as it was started; leave out all but --home, --league-id, --store and --json."
+            "--resume continues a run as it was started; leave out all but --home, --league-id, --game, --store and"
+            " --json."
         )
-    league_id = loader.load_league(request.league_id).league_id
+    league_id = loader.load_league(request.league_id, request.game).league_id
     path = DataPaths(home).run_request(league_id)
     kept = read_object(path) or {}
     asked, overrides = kept.get("request"), kept.get("overrides")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from agent_league.arena.seats import NO_WATCHERS, Agent, Seat, Watchers
-from agent_league.errors import UserError
+from agent_league.errors import PortInUse, UserError
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_guard import Guard
 from agent_league.transport.http_server import AgentApp, HttpServer, bind
@@ -88,6 +88,19 @@ def check_ports(seats: Sequence[Seat]) -> None:
             bind(seat.host, seat.port, seat.title, _hint(seat)).close()
         except OSError as error:
             raise UserError(f"--host {seat.host}: {seat.title} can't listen there: {error.strerror}") from None
+
+
+def first_free(host: str, ports: tuple[int, int]) -> int:
+    """The first port of a range that nobody listens on."""
+    for port in range(ports[0], ports[1] + 1):
+        try:
+            bind(host, port, "").close()
+        except PortInUse:
+            continue
+        except OSError:  # no port there can be had, which is said with the agent's name
+            return port
+        return port
+    raise UserError(f"Every port from {ports[0]} to {ports[1]} is in use; name another with --port.")
 
 
 def _hint(seat: Seat) -> str:

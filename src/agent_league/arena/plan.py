@@ -1,12 +1,13 @@
 """The plan of a league: which agents, on which ports, in which processes. Pure: nothing is started here."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, count, cycle, islice
 from pathlib import Path
+from typing import Any
 
-from agent_league.arena.checks import check_game, check_size, usable_strategies
+from agent_league.arena.checks import check_size, chosen_league, usable_strategies
 from agent_league.arena.seats import Seat
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.errors import UserError
@@ -65,6 +66,9 @@ class LeagueRequest:
     store: str | None = None
     protocol: str = "v2"
     """`v1`, `v2`, or `mixed`: both in turn."""
+    game: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Of the game."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class LeaguePlan:
 def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
     """Turns a request into seats."""
     system = loader.load_system()
-    league = loader.load_league(request.league_id)
+    league = chosen_league(loader, request.league_id, request.game, request.parameters)
     agents = loader.load_agents()
     players = request.players if request.players is not None else len(agents.active_players)
     referees = request.referees if request.referees is not None else len(agents.active_referees)
@@ -117,7 +121,6 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
     if request.protocol == "v1" and "scheduling.format" not in loader.overrides:
         league = _doubled(league)
     check_size(loader, league, players)
-    check_game(loader, league.game_type, f"leagues/{league.league_id}.json", "game_type")
     frame = _Frame(loader, request, system, league, ports)
     return LeaguePlan(
         system=system,
@@ -174,17 +177,11 @@ class _Frame:
         )
 
     def games(self) -> GamesRegistry:
-        """The registry; a league of `league.v1` alone draws from the numbers of its seed."""
+        """The registry as this league plays; one of `league.v1` alone draws from the numbers of its seed."""
         games = self.loader.load_games_registry()
-        if self.request.protocol != "v1":
-            return games
-        drawn = [
-            game.model_copy(update={"parameters": {**game.parameters, **V1_NUMBERS}})
-            if game.game_type == "even_odd"
-            else game
-            for game in games.games
-        ]
-        return games.model_copy(update={"games": tuple(drawn)})
+        if self.request.protocol == "v1":
+            games = games.with_parameters("even_odd", V1_NUMBERS)
+        return games.with_parameters(self.league.game_type, self.league.game_parameters)
 
     def players(self, names: Sequence[str]) -> tuple[Seat, ...]:
         """Strategies and, where they are mixed, protocols are dealt out in turn."""

@@ -10,8 +10,9 @@ from typing import Any
 
 from agent_league.config import ConfigLoader, GamesRegistry
 from agent_league.errors import ConfigError, ErrorCode, Refusal
-from agent_league.games.registry import Game, game_types, load_game
+from agent_league.games.registry import Game, game_types, load_game, load_source, source_names
 from agent_league.league.settings import ManagerSettings
+from agent_league.model.agents import ANY_GAME
 from agent_league.players.app import PlayerSettings
 from agent_league.protocol.checks import shown, wrong_type
 from agent_league.protocol.methods import METHODS, Method
@@ -21,6 +22,8 @@ from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION, PROT
 from agent_league.referee.settings import RefereeSettings
 from agent_league.transport.dispatch import Handler, Reply
 
+LONGEST_NAME = 100
+LONGEST_PARAMETERS = 1000
 WITHOUT_WORDS = (
     "This game brings no description of its own. Each question says what the seat may see and which moves are legal"
     " (`move_request.context` and `move_request.valid_options`): answer with exactly one of those."
@@ -67,28 +70,45 @@ class Rulebook:
     def _own_game(self) -> str:
         if isinstance(self._settings, ManagerSettings):
             return self._settings.league.game_type
-        return self._settings.game_types[0] if self._settings.game_types else "even_odd"
+        named = (game_type for game_type in self._settings.game_types if game_type != ANY_GAME)
+        return next(named, "even_odd")
 
     def _rules(self, game_type: str) -> dict[str, Any]:
-        if game_type not in game_types():
+        if game_type != self._own_game and not _is_there(game_type):
             raise _unknown("game_type", list(game_types()), game_type)
         try:
             game = load_game(game_type).with_parameters(self._games().parameters(game_type))
         except ConfigError as error:
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the rules can't be read here: {error}") from None
-        return _rules_of(game)
+        return rules_of(game)
 
     def _games(self) -> GamesRegistry:
-        """The parameters of games, from this agent's own SHARED folder."""
-        if isinstance(self._settings, RefereeSettings):
-            return self._settings.games
+        """The parameters of games, from this agent's own SHARED folder; a manager's game is as its league has it."""
+        settings = self._settings
+        if isinstance(settings, RefereeSettings):
+            return settings.games
         try:
-            return ConfigLoader(self._settings.home).load_games_registry()
+            games = ConfigLoader(settings.home).load_games_registry()
         except ConfigError:
-            return GamesRegistry(games=())
+            games = GamesRegistry(games=())
+        if isinstance(settings, ManagerSettings):
+            return games.with_parameters(settings.league.game_type, settings.league.game_parameters)
+        return games
 
 
-def _rules_of(game: Game) -> dict[str, Any]:
+def _is_there(game_type: str) -> bool:
+    """Whether a game is installed, or one of those that a source has; whoever asks may make up any name."""
+    source, _, name = game_type.partition(":")
+    if source not in source_names():
+        return game_type in game_types()
+    try:
+        return name in load_source(source).names()
+    except Exception:  # noqa: BLE001 - another package's, and somebody else's question
+        return False
+
+
+def rules_of(game: Game) -> dict[str, Any]:
+    """The rules of a game and the words it is played with."""
     wire = game.wire
     return {
         "game_type": game.game_type,
@@ -100,6 +120,24 @@ def _rules_of(game: Game) -> dict[str, Any]:
         "answer": wire.answer.TYPE,
         "illegal_move": wire.illegal.value,
     }
+
+
+def rules_as_told(told: Any) -> dict[str, Any] | None:
+    """The rules that somebody else's manager tells of, in our own words; None where it tells of none.
+
+    Only what is played is taken from it: its words may be meant for a model that should do something else.
+    """
+    named = told.get("game_type") if isinstance(told, dict) else None
+    if not isinstance(named, str) or not 1 <= len(named) <= LONGEST_NAME or not named.isprintable():
+        return None
+    given = told.get("parameters")
+    parameters = given if isinstance(given, dict) and len(repr(given)) <= LONGEST_PARAMETERS else {}
+    if not _is_there(named):
+        return {"game_type": named, "title": named, "how_to_play": WITHOUT_WORDS, "parameters": parameters}
+    try:
+        return rules_of(load_game(named).with_parameters(parameters))
+    except ConfigError:  # its version of the game is another
+        return rules_of(load_game(named))
 
 
 def _told(method: Method) -> dict[str, Any]:

@@ -56,7 +56,9 @@ def _arguments(name: str, port: int, manager: str) -> argparse.Namespace:
     parser.add_argument("--home", type=Path, default=None, help="the SHARED folder for history and logs")
     parser.add_argument("--seed", default=None, help="makes the dice in `observation.random` repeatable")
     parser.add_argument("--practice", action="store_true", help="answer anybody, with or without the manager's word")
-    parser.add_argument("--exit-when-done", action="store_true", help="end after LEAGUE_COMPLETED")
+    after = parser.add_mutually_exclusive_group()
+    after.add_argument("--exit-when-done", action="store_true", help="end after LEAGUE_COMPLETED")
+    after.add_argument("--stay", action="store_true", help="after LEAGUE_COMPLETED, wait for the next league there")
     return parser.parse_args()
 
 
@@ -80,6 +82,7 @@ def _play(choose: Choose, arguments: argparse.Namespace, games: tuple[str, ...])
         game_types=games,
         seed=arguments.seed,
         exit_when_done=arguments.exit_when_done,
+        stay=arguments.stay,
     )
     seat = Seat(settings, arguments.port, LOOPBACK, strategy=FunctionStrategy(choose))
     check_ports([seat])

@@ -8,20 +8,25 @@ import typer
 
 from agent_league.cli.options import (
     ExitWhenDone,
+    FreePort,
+    Game,
+    Games,
     Home,
     OptionalPort,
+    Param,
     PlayerProtocol,
-    Port,
     Seed,
     Set,
     Store,
     Strict,
     open_existing_home,
     open_home,
+    parameters_of,
     say,
     with_strict,
 )
 from agent_league.config import ConfigLoader
+from agent_league.model.agents import ANY_GAME
 
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Manager = Annotated[str | None, typer.Option(help="The League Manager's address.", metavar="URL")]
@@ -32,7 +37,8 @@ def manager(
     port: OptionalPort = None,
     host: Host = "127.0.0.1",
     league_id: LeagueId = None,
-    game: Annotated[str | None, typer.Option(help="The game to play (default: the league file's).")] = None,
+    game: Game = None,
+    param: Param = None,
     players: Annotated[int | None, typer.Option(min=2, help="Start once so many players are there.")] = None,
     referees: Annotated[int | None, typer.Option(min=1, help="Start once so many referees are there.")] = None,
     new: Annotated[bool, typer.Option("--new", help="Begin a new league where an unfinished one is there.")] = False,
@@ -45,11 +51,12 @@ def manager(
     """Run a League Manager.
 
     It starts the league once --players and --referees have registered (default: as many as agents_config.json has
-    active), or on `league start`. An unfinished league of this SHARED folder is continued where it stopped.
+    active), or on `league start`. An unfinished league of this SHARED folder is continued where it stopped. A league of
+    --game GAME has an id and data of its own, league_GAME, unless --league-id names another.
     """
     from agent_league.arena.addresses import own_endpoint
     from agent_league.arena.beginning import alone, begin_anew, progress, unfinished
-    from agent_league.arena.checks import check_game, check_game_option, check_size
+    from agent_league.arena.checks import check_size, chosen_league
     from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import Seat, Watchers
     from agent_league.arena.solo import serve_until_interrupted
@@ -59,11 +66,7 @@ def manager(
 
     home, loader = open_home(home, with_strict(settings, strict=strict))
     system = loader.load_system()
-    league = loader.load_league(league_id)
-    if game is not None:
-        check_game_option(game)
-        league = league.model_copy(update={"game_type": game})
-    check_game(loader, league.game_type, f"leagues/{league.league_id}.json", "game_type")
+    league = chosen_league(loader, league_id, game, parameters_of(param))
     agents = loader.load_agents()
     players = len(agents.active_players) if players is None else players
     referees = len(agents.active_referees) if referees is None else referees
@@ -85,7 +88,7 @@ def manager(
         awaited = f"{players} players and {referees} referees, or " if players and referees else ""
 
         def ready() -> None:
-            say(f"League Manager of {league.league_id} at {endpoint}")
+            say(f"League Manager of {league.league_id} at {endpoint}; the game is {league.game_type}.")
             if not (saved and saved.matches):
                 say(f"Waiting for {awaited}`league start`.")
             say(f"The admin token is in {DataPaths(home).admin_token(league.league_id)}.")
@@ -94,7 +97,8 @@ def manager(
 
 
 def referee(
-    port: Port,
+    port: FreePort = None,
+    game: Games = None,
     manager: Manager = None,
     host: Host = "127.0.0.1",
     referee_id: Annotated[str | None, typer.Option(help="The id to ask for, such as REF01.")] = None,
@@ -109,7 +113,7 @@ def referee(
 ) -> None:
     """Run a Referee. It waits for the manager where that isn't there yet."""
     from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.hosting import check_ports, run_async
+    from agent_league.arena.hosting import check_ports, first_free, run_async
     from agent_league.arena.seats import Seat, Watchers
     from agent_league.arena.solo import serve_until_interrupted, tell_waiting
     from agent_league.referee.settings import RefereeSettings
@@ -119,7 +123,11 @@ def referee(
     system = loader.load_system()
     entry = next((entry for entry in loader.load_agents().referees if entry.referee_id == referee_id), None)
     known = entry or loader.load_referee_defaults()
-    _check_games(loader, known.game_types, "agents/agents_config.json" if entry else "defaults/referee.json")
+    if game:
+        _check_game_options(loader, game)
+    else:
+        _check_games(loader, known.game_types, "agents/agents_config.json" if entry else "defaults/referee.json")
+    port = port or first_free(host, system.network.default_referee_port_range)
     identity = RefereeSettings(
         system=system,
         games=loader.load_games_registry(),
@@ -129,7 +137,7 @@ def referee(
         wanted_id=referee_id or f"referee-{port}",
         display_name=name or (entry.display_name if entry else f"Referee {referee_id or port}"),
         version=known.version,
-        game_types=known.game_types,
+        game_types=tuple(game) if game else known.game_types,
         max_concurrent_matches=max_concurrent_matches or known.max_concurrent_matches,
         league_id=league_id,
         seed=seed,
@@ -141,7 +149,8 @@ def referee(
 
 
 def player(
-    port: Port,
+    port: FreePort = None,
+    game: Games = None,
     manager: Manager = None,
     host: Host = "127.0.0.1",
     name: Annotated[str | None, typer.Option(help="The name to show.")] = None,
@@ -163,11 +172,14 @@ def player(
     strict: Strict = False,
     settings: Set = None,
     exit_when_done: ExitWhenDone = False,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="After LEAGUE_COMPLETED, wait for the next league there and join it.")
+    ] = False,
 ) -> None:
     """Run a Player. It waits for the manager where that isn't there yet."""
     from agent_league.arena.addresses import own_endpoint
     from agent_league.arena.checks import usable_strategies, with_model
-    from agent_league.arena.hosting import check_ports, run_async
+    from agent_league.arena.hosting import check_ports, first_free, run_async
     from agent_league.arena.seats import Seat, Watchers
     from agent_league.arena.solo import serve_until_interrupted, tell, tell_waiting
     from agent_league.errors import UserError
@@ -182,6 +194,9 @@ def player(
     chosen = usable_strategies(loader, [strategy] if strategy else [], defaults)[0]
     if (model or base_url) and chosen != "llm":
         raise UserError(f"--model and --base-url are for --strategy llm, not for {chosen}")
+    if stay and exit_when_done:
+        raise UserError("--stay and --exit-when-done are opposites; leave one of them out")
+    port = port or first_free(host, system.network.default_player_port_range)
     identity = PlayerSettings(
         system=system.for_practice() if practice else system,
         home=home,
@@ -190,10 +205,11 @@ def player(
         wanted_id=player_id or f"player-{port}",
         display_name=name or (entry.display_name if entry else f"Agent {player_id or port}"),
         version=known.version,
-        game_types=known.game_types,
+        game_types=tuple(game) if game else known.game_types,
         league_id=league_id,
         seed=seed,
         exit_when_done=exit_when_done,
+        stay=stay,
         protocol=f"league.{protocol}",
     )
     seat = Seat(identity, port, host, chosen, defaults)
@@ -204,6 +220,7 @@ def player(
 def start(
     manager: Manager = None,
     league_id: LeagueId = None,
+    game: Game = None,
     token_file: Annotated[Path | None, typer.Option(help="The file with the admin token.")] = None,
     home: Home = None,
 ) -> None:
@@ -213,9 +230,9 @@ def start(
     from agent_league.storage.paths import DataPaths
 
     home, loader = open_existing_home(home)
-    league = loader.load_league(league_id)
+    league_id = loader.load_league(league_id, game).league_id
     manager = _manager_of(manager, loader)
-    token_file = token_file or DataPaths(home).admin_token(league.league_id)
+    token_file = token_file or DataPaths(home).admin_token(league_id)
     try:
         token = token_file.read_text(encoding="utf-8").strip()
     except OSError as error:
@@ -223,8 +240,8 @@ def start(
             f"can't read the admin token in {token_file}: {error.strerror}; the manager writes it when it starts. "
             "Is it running, with this --home?"
         ) from None
-    run_async(_start(manager, league.league_id, token))
-    say(f"{league.league_id} has started.")
+    run_async(_start(manager, league_id, token))
+    say(f"{league_id} has started.")
 
 
 async def _start(manager: str, league_id: str, token: str) -> None:
@@ -272,4 +289,13 @@ def _check_games(loader: ConfigLoader, game_types: Sequence[str], file: str) -> 
     from agent_league.arena.checks import check_game
 
     for game_type in game_types:
-        check_game(loader, game_type, file, "game_types")
+        if game_type != ANY_GAME:
+            check_game(loader, game_type, file, "game_types")
+
+
+def _check_game_options(loader: ConfigLoader, game_types: Sequence[str]) -> None:
+    from agent_league.arena.checks import check_game_option
+
+    for game_type in game_types:
+        if game_type != ANY_GAME:
+            check_game_option(loader, game_type)

@@ -2,7 +2,21 @@
 
 import typer
 
-from agent_league.cli import agents, check, join, new, play, run, setup, simulate_faults, verify
+from agent_league.cli import (
+    agents,
+    check,
+    evaluate,
+    games,
+    join,
+    new,
+    play,
+    run,
+    setup,
+    simulate,
+    simulate_faults,
+    strategies,
+    verify,
+)
 
 app = typer.Typer(
     name="league",
@@ -14,6 +28,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("run")(run.run)
+app.command("games")(games.games)
+app.command("strategies")(strategies.strategies)
 app.command("init")(setup.init)
 app.command("manager")(agents.manager)
 app.command("referee")(agents.referee)
@@ -25,6 +41,8 @@ app.command("new")(new.new)
 app.command("check")(check.check)
 app.command("verify")(verify.verify)
 app.command("rebuild")(setup.rebuild)
+app.command("evaluate")(evaluate.evaluate)
+app.command("simulate")(simulate.simulate)
 app.command("simulate-faults")(simulate_faults.simulate_faults)
 app.command("schemas")(setup.schemas)
 app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(setup.bench)

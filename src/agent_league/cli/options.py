@@ -3,7 +3,7 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,8 +25,23 @@ Set = Annotated[
         metavar="PATH=VALUE",
     ),
 ]
+Game = Annotated[
+    str | None,
+    typer.Option(help="The game to play, see `league games` (default: the league file's).", metavar="GAME"),
+]
+Games = Annotated[
+    list[str] | None,
+    typer.Option("--game", help="A game to take part in; * is any (default: as configured). Repeatable."),
+]
+Param = Annotated[
+    list[str] | None,
+    typer.Option("--param", help="A parameter of the game, such as repeat=15. Repeatable.", metavar="NAME=VALUE"),
+]
 Port = Annotated[int, typer.Option(min=1, max=65535, help="The port to serve.")]
 OptionalPort = Annotated[int | None, typer.Option(min=1, max=65535, help="The port to serve (default: system.json's).")]
+FreePort = Annotated[
+    int | None, typer.Option(min=1, max=65535, help="The port to serve (default: a free one of system.json's range).")
+]
 FirstPort = Annotated[
     int | None, typer.Option(min=1, max=65535, help="The first port of these (default: system.json's).")
 ]
@@ -46,6 +61,11 @@ ExitWhenDone = Annotated[bool, typer.Option("--exit-when-done", help="End after 
 Strict = Annotated[
     bool, typer.Option("--strict", help="For grading: what isn't in the protocol's own form is an error.")
 ]
+
+
+def parameters_of(params: list[str] | None) -> dict[str, Any]:
+    """The parameters of a game that a command line sets."""
+    return parse_overrides(params or [], "--param", "NAME=VALUE, such as repeat=15")
 
 
 class PlayerProtocol(StrEnum):

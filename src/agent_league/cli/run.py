@@ -10,14 +10,17 @@ import typer
 
 from agent_league.cli.options import (
     FirstPort,
+    Game,
     Home,
     LeagueProtocol,
     OptionalPort,
+    Param,
     Seed,
     Set,
     Store,
     Strict,
     open_home,
+    parameters_of,
     put_out,
     say,
     with_strict,
@@ -29,6 +32,8 @@ TICK_SECONDS = 0.25
 
 
 def run(
+    game: Game = None,
+    param: Param = None,
     players: Annotated[int | None, typer.Option(min=2, help="How many players (default: those configured).")] = None,
     referees: Annotated[int | None, typer.Option(min=1, help="How many referees (default: those configured).")] = None,
     strategy: Annotated[
@@ -52,7 +57,8 @@ def run(
 ) -> None:
     """Start a manager, referees and players, play the league, show it live, print the table.
 
-    With --players every round has all its pairs; --set scheduling.matches_per_round=K splits rounds again.
+    With --players every round has all its pairs; --set scheduling.matches_per_round=K splits rounds again. A league of
+    --game GAME has an id and data of its own, league_GAME, unless --league-id names another.
     """
     from agent_league.arena.addresses import own_endpoint
     from agent_league.arena.beginning import alone, begin_anew, keep_request, progress, resumed, unfinished
@@ -75,7 +81,10 @@ def run(
         strategies=tuple(name.strip() for name in strategy.split(",") if name.strip()),
         store=store,
         protocol=protocol.value,
+        game=game,
+        parameters=parameters_of(param),
     )
+    which = "".join(f" {option} {name}" for option, name in (("--game", game), ("--league-id", league_id)) if name)
     if resume:
         loader, request = resumed(loader, request)
     plan = make_plan(loader, request)
@@ -85,8 +94,9 @@ def run(
         if not resume:
             if not new and (left := unfinished(home, plan.league.league_id, store)):
                 raise UserError(
-                    f"{home} holds an unfinished league ({progress(left)}). Continue it with `league run --resume` or "
-                    "`league manager`, put it aside with --new, or play elsewhere with --home."
+                    f"{home} holds an unfinished league ({progress(left)}). Continue it with"
+                    f" `league run --resume{which}` or `league manager{which}`, put it aside with --new, or play"
+                    " elsewhere with --home."
                 )
             if moved := begin_anew(home, plan.league.league_id, store, plan.seats):
                 say(f"The data of an earlier league was moved to {moved}.")
@@ -104,7 +114,7 @@ def run(
                         completed = event
         except KeyboardInterrupt:
             log.warning("league_run_interrupted", league_id=plan.league.league_id)
-            say("Interrupted; everything that was started has ended. `league run --resume` continues it.")
+            say(f"Interrupted; everything that was started has ended. `league run --resume{which}` continues it.")
             raise
         except AgentLeagueError as error:
             log.error("league_run_failed", league_id=plan.league.league_id, error=str(error))

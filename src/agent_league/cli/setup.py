@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from agent_league.cli.options import Home, Store, open_existing_home, say
+from agent_league.cli.options import Game, Home, Store, open_existing_home, say
 from agent_league.version import __version__
 
 
@@ -27,6 +27,7 @@ def init(
 
 def rebuild(
     league_id: Annotated[str | None, typer.Option(help="The league (default: default_league_id).")] = None,
+    game: Game = None,
     store: Store = None,
     home: Home = None,
 ) -> None:
@@ -37,7 +38,7 @@ def rebuild(
     from agent_league.league.takeover import open_store
 
     home, loader = open_existing_home(home)
-    league = loader.load_league(league_id)
+    league = loader.load_league(league_id, game)
     opened = open_store(home, store)
     try:
         saved = opened.read(league.league_id)

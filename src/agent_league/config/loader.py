@@ -1,6 +1,7 @@
 """Reading `SHARED/config`: every mistake is named with its file and the path in it."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +24,7 @@ from agent_league.errors import ConfigError
 from agent_league.model.names import is_safe_name
 
 S = TypeVar("S", bound=Settings)
+NOT_IN_IDS = re.compile(r"[^A-Za-z0-9]+")
 
 
 class ConfigLoader:
@@ -43,28 +45,30 @@ class ConfigLoader:
     def load_agents(self) -> AgentsConfig:
         return self._load("agents/agents_config.json", AgentsConfig)
 
-    def load_league(self, league_id: str | None = None) -> LeagueConfig:
-        """A league's file; without an id, that of `default_league_id`."""
-        if league_id is None:
-            league_id = self.load_system().default_league_id
-            unusable = self.wrong("system.json", "default_league_id", _no_file_name(league_id))
+    def load_league(self, league_id: str | None = None, game_type: str | None = None) -> LeagueConfig:
+        """A league's file; without an id, that of `default_league_id`.
+
+        A league of a game that somebody names needs no file: its id follows from the game's, the rest is as the default
+        league has it.
+        """
+        if game_type is None:
+            return self._load_league_file(league_id)
+        league_id = league_id or f"league_{NOT_IN_IDS.sub('_', game_type)}"[:100]
+        if self.path(f"leagues/{league_id}.json").is_file() or not is_safe_name(league_id):
+            league = self._load_league_file(league_id)
         else:
-            unusable = ConfigError("league_id", "", _no_file_name(league_id))
-        if not is_safe_name(league_id):  # it names files and folders
-            raise unusable
-        league = self._load(f"leagues/{league_id}.json", LeagueConfig, self._overrides_for(LeagueConfig))
-        if league.league_id != league_id:
-            raise self.wrong(
-                f"leagues/{league_id}.json",
-                "league_id",
-                f"expected {league_id!r} (the file's name), found {league.league_id!r}",
-            )
-        least, most = league.participants.min_players, league.participants.max_players
-        if least > most:
-            setting = "max_players" if "participants.max_players" in self.overrides else "min_players"
-            problem = f"min_players ({least}) is above max_players ({most})"
-            raise self.wrong(f"leagues/{league_id}.json", f"participants.{setting}", problem)
-        return league
+            own = {"league_id": league_id, "created_at": None}
+            league = self._load_league_file(None).model_copy(update=own)
+        if league.game_type == game_type:
+            return league
+        parameters = league.game_parameters if "game_parameters" in self.overrides else {}
+        other = {"game_type": game_type, "game_parameters": parameters, "display_name": ""}
+        return league.model_copy(update=other)
+
+    def league_file(self, league_id: str) -> str:
+        """Where what a league is made of can be changed."""
+        own = f"leagues/{league_id}.json"
+        return own if self.path(own).is_file() else f"leagues/{self.load_system().default_league_id}.json"
 
     def load_games_registry(self) -> GamesRegistry:
         return self._load("games/games_registry.json", GamesRegistry)
@@ -94,6 +98,28 @@ class ConfigLoader:
     def wrong(self, name: str, setting: str, problem: str) -> ConfigError:
         """The error for a setting that can't be used, named by where it came from: `--set` or the file."""
         return ConfigError("--set" if _is_set(setting, self.overrides) else self.path(name), setting, problem)
+
+    def _load_league_file(self, league_id: str | None) -> LeagueConfig:
+        if league_id is None:
+            league_id = self.load_system().default_league_id
+            unusable = self.wrong("system.json", "default_league_id", _no_file_name(league_id))
+        else:
+            unusable = ConfigError("league_id", "", _no_file_name(league_id))
+        if not is_safe_name(league_id):  # it names files and folders
+            raise unusable
+        league = self._load(f"leagues/{league_id}.json", LeagueConfig, self._overrides_for(LeagueConfig))
+        if league.league_id != league_id:
+            raise self.wrong(
+                f"leagues/{league_id}.json",
+                "league_id",
+                f"expected {league_id!r} (the file's name), found {league.league_id!r}",
+            )
+        least, most = league.participants.min_players, league.participants.max_players
+        if least > most:
+            setting = "max_players" if "participants.max_players" in self.overrides else "min_players"
+            problem = f"min_players ({least}) is above max_players ({most})"
+            raise self.wrong(f"leagues/{league_id}.json", f"participants.{setting}", problem)
+        return league
 
     def _overrides_for(self, model: type[Settings]) -> dict[str, Any]:
         return {path: value for path, value in self.overrides.items() if _knows(model, path.split("."))}

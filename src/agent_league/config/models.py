@@ -5,9 +5,12 @@ written from the seeds alone is read. Unknown fields are kept.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from agent_league.model.agents import ANY_GAME
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -201,6 +204,8 @@ class LeagueConfig(Settings):
     league_id: str
     display_name: str = ""
     game_type: str
+    game_parameters: dict[str, Any] = Field(default_factory=dict)
+    """What this league plays by, where it isn't what the registry says."""
     status: str = "ACTIVE"
     created_at: str | None = None
     scoring: ScoringRule = ScoringRule()
@@ -222,9 +227,20 @@ class GamesRegistry(Settings):
     schema_version: str = "1.0.0"
     games: tuple[GameEntry, ...]
 
+    def entry(self, game_type: str) -> GameEntry:
+        """What the registry says of a game; one that it doesn't name is as its own rules have it."""
+        return next((game for game in self.games if game.game_type == game_type), GameEntry(game_type=game_type))
+
     def parameters(self, game_type: str) -> dict[str, Any]:
-        """What the registry sets for a game; nothing for one that it doesn't name."""
-        return next((dict(game.parameters) for game in self.games if game.game_type == game_type), {})
+        """What the registry sets for a game."""
+        return dict(self.entry(game_type).parameters)
+
+    def with_parameters(self, game_type: str, parameters: Mapping[str, Any]) -> "GamesRegistry":
+        """The same registry, with more set for one game."""
+        entry = self.entry(game_type)
+        changed = entry.model_copy(update={"parameters": {**entry.parameters, **parameters}})
+        others = (game for game in self.games if game.game_type != game_type)
+        return self.model_copy(update={"games": (*others, changed)})
 
 
 class RefereeDefaults(Settings):
@@ -232,7 +248,7 @@ class RefereeDefaults(Settings):
 
     schema_version: str = "1.0.0"
     version: str = "1.0.0"
-    game_types: tuple[str, ...] = ("even_odd",)
+    game_types: tuple[str, ...] = (ANY_GAME,)
     max_concurrent_matches: Annotated[int, Field(ge=1)] = 2
 
 
@@ -301,6 +317,6 @@ class PlayerDefaults(Settings):
 
     schema_version: str = "1.0.0"
     version: str = "1.0.0"
-    game_types: tuple[str, ...] = ("even_odd",)
+    game_types: tuple[str, ...] = (ANY_GAME,)
     strategy: str = "random"
     llm: LlmSettings = LlmSettings()

@@ -1,4 +1,4 @@
-"""`--set PATH=VALUE`: one run's exceptions to the files."""
+"""`--set PATH=VALUE` and its like: one run's exceptions to the files."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -6,14 +6,16 @@ from typing import Any
 
 from agent_league.errors import ConfigError
 
+SETTING = "PATH=VALUE, such as timeouts.move_timeout_sec=2"
 
-def parse_overrides(settings: Iterable[str]) -> dict[str, Any]:
+
+def parse_overrides(settings: Iterable[str], option: str = "--set", expected: str = SETTING) -> dict[str, Any]:
     """Reads `timeouts.move_timeout_sec=2`: the value is JSON where it can be, else text."""
     overrides: dict[str, Any] = {}
     for setting in settings:
         path, separator, text = setting.partition("=")
         if not separator or not path.strip():
-            raise ConfigError("--set", setting, "expected PATH=VALUE, such as timeouts.move_timeout_sec=2")
+            raise ConfigError(option, setting, f"expected {expected}")
         try:
             overrides[path.strip()] = json.loads(text)
         except json.JSONDecodeError:

@@ -30,6 +30,7 @@ from agent_league.protocol.envelope import Sender
 
 ANNOUNCED = 100
 """Matches of the round; more than a check needs."""
+MANY_MOVES: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
 REPEATS = 8
 """How often a question is repeated: who chooses at random gives the same answer by chance, but not so often."""
 STRANGE_IDS = ("conv ü/ö?&=% 你好", "CONV-" + "x" * 200, "0", "conv-r1m1-001 ")
@@ -71,6 +72,8 @@ def _question_steps(method: str, step: str, write: Callable[[PlayerBench, Match]
             bench.sent = bench.sent[:0]
         with handler_of(method):
             exchange = bench.keep(method, await bench.learn(method, write(bench, match), kind, bench.pass_for(match)))
+        if method == CHOOSE and exchange.answer is None and _games(bench) and "even_odd" not in _games(bench):
+            raise Skip("the player doesn't name even_odd, so that it is asked with `make_move`")
         if method == JOIN:
             _take_name(bench, exchange)
         return _judge_understood(bench, exchange, kind)
@@ -283,13 +286,36 @@ async def _moves(bench: PlayerBench) -> Finding:
     if exchange.answer is None:
         raise Skip("the player doesn't serve `make_move`, which only games other than Even/Odd need")
     move = exchange.answer.get("move_data")
-    return passed(show(move, 40)) if move in CHOICES else failed(f"'move_data' is {show(move, 80)}")
+    if move not in CHOICES:
+        return failed(f"'move_data' is {show(move, 80)}")
+    return await _moves_by_schema(bench) if _other_games(bench) else passed(show(move, 40))
+
+
+async def _moves_by_schema(bench: PlayerBench) -> Finding:
+    """Who plays other games may be asked for one of more moves than can be listed."""
+    match = bench.new_match()
+    await bench.asked(JOIN, bench.invitation(match), match)
+    exchange = await bench.asked(MOVE, bench.move_call(match, move_schema=MANY_MOVES), match)
+    move = (exchange.answer or {}).get("move_data")
+    if type(move) is int and MANY_MOVES["minimum"] <= move <= MANY_MOVES["maximum"]:
+        return passed("listed moves, and those of a schema")
+    came = exchange.came if exchange.answer is None else f"'move_data' is {show(move, 80)}"
+    return warned(
+        f"{came}, where the moves are told by a schema",
+        "Where the moves are too many to be listed, `move_request` has a JSON Schema, `move_schema`, in place of "
+        "`valid_options`: answer with a number from its `minimum` to its `maximum`.",
+    )
 
 
 def _other_games(bench: PlayerBench) -> bool:
     """Whether the player says that it plays more than Even/Odd."""
+    return any(game != "even_odd" for game in _games(bench))
+
+
+def _games(bench: PlayerBench) -> list[Any]:
+    """The games that the player has named, where it has registered."""
     games = look_up(bench.registration.message, "player_meta.game_types") if bench.registration else None
-    return isinstance(games, list) and any(game != "even_odd" for game in games)
+    return games if isinstance(games, list) else []
 
 
 def _conversation_steps() -> list[AnyStep]:

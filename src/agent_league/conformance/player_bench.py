@@ -118,7 +118,8 @@ class PlayerBench(Bench):
         fields: dict[str, Any] = {"player_id": self.agent_id, "game_type": "even_odd", "context": self._context()}
         return self._of_match(v2.ChooseParityCall, match, deadline=self._deadline(CHOOSE), **{**fields, **more})
 
-    def move_call(self, match: Match) -> dict[str, Any]:
+    def move_call(self, match: Match, **moves: Any) -> dict[str, Any]:
+        """For a move of Even/Odd, or whatever these moves are of."""
         return self._of_match(
             v2.GameMoveCall,
             match,
@@ -126,8 +127,8 @@ class PlayerBench(Bench):
             game_type="even_odd",
             context=self._context(),
             move_request={
-                "move_type": "choose_parity",
-                "valid_options": list(CHOICES),
+                "move_type": "even_odd",
+                **(moves or {"valid_options": list(CHOICES)}),
                 "context": {},
                 "step": 0,
                 "your_role": "PLAYER_A",

@@ -12,6 +12,7 @@ from agent_league.conformance.notices import SHUT_OUT, join_hint
 from agent_league.conformance.probe import show
 from agent_league.conformance.steps import AnyStep, Finding, NoReply, Skip, Step, Verdict, failed, passed, warned
 from agent_league.errors import ErrorCode
+from agent_league.model.agents import takes
 from agent_league.protocol.spellings import Frame, tidied
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -66,7 +67,7 @@ def registration_steps(role: str) -> list[AnyStep]:
         field("version", "a string", f"Put the version of your agent into '{meta}.version', such as \"1.0.0\".", str),
         Step(
             f"{kind}: {meta}.game_types",
-            'a list with "even_odd" in it',
+            'a list with "even_odd" in it, or "*" for any game',
             f"Put the games that you play into '{meta}.game_types' as a list: [\"even_odd\"].",
             on(request, lambda _, found: _games(found, meta)),
         ),
@@ -133,7 +134,7 @@ def _call(role: str, kind: str) -> Any:
 
 def _games(request: Mapping[str, Any], meta: str) -> Finding:
     found = judge_kind(request, f"{meta}.game_types", list)
-    if found.verdict is not Verdict.PASS or "even_odd" in request[meta]["game_types"]:
+    if found.verdict is not Verdict.PASS or takes(request[meta]["game_types"], "even_odd"):
         return found
     return failed(found.came)
 

@@ -26,8 +26,15 @@ def commitment(match_seed: str) -> str:
 def draw(match_seed: str, step: int, outcomes: Sequence[tuple[Any, float]]) -> Any:
     """The outcome of a step."""
     digest = hashlib.sha256(f"{match_seed}:{step}".encode()).digest()
-    threshold = int.from_bytes(digest[:8], "big") / 2**64 * sum(weight for _, weight in outcomes)
-    reached = 0.0
+    return outcome_at(int.from_bytes(digest[:8], "big") / 2**64, outcomes)
+
+
+def outcome_at(share: float, outcomes: Sequence[tuple[Any, float]]) -> Any:
+    """The first outcome whose summed weight exceeds this share of them all."""
+    total = 0.0
+    for _, weight in outcomes:
+        total += weight
+    threshold, reached = share * total, 0.0
     for outcome, weight in outcomes:
         reached += weight
         if reached > threshold:

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from agent_league.errors import ConfigError
-from agent_league.games.base import CHANCE, Move, State, winning_seat
+from agent_league.games.base import CHANCE, Move, State, allows, winning_seat
 from agent_league.games.draw import commitment, draw
 from agent_league.games.registry import Game, load_game
 
@@ -90,8 +90,8 @@ def _moves(choices: Any, player: str) -> list[Move]:
 def _next_move(game: Game, state: State, seat: int, rest: list[Move], player: str) -> Move:
     if not rest:
         raise _Unplayable(f"choices lack a move of {player}")
-    move, options = rest.pop(0), game.rules.legal(state, seat)
-    if not any(type(option) is type(move) and option == move for option in options):
+    move = rest.pop(0)
+    if not allows(game.rules.legal(state, seat), move):
         raise _Unplayable(f"choices have {move!r:.80} for {player}, which the rules don't allow")
     return move
 

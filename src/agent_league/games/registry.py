@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 from agent_league.errors import ConfigError
 from agent_league.games.base import BadParameters, Rules, State
-from agent_league.games.repeated import Repeated, repeated
-from agent_league.games.wire import Moves, PlainWire, Wire
+from agent_league.games.repeated import HOW_TO_REPEAT, Repeated, repeated
+from agent_league.games.wire import Moves, PlainWire, RepeatedWire, Wire
+from agent_league.model.agents import ANY_GAME
 
 GROUP = "agent_league.games"
 SOURCES = "agent_league.game_sources"
@@ -32,15 +33,20 @@ class Game:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
     how_to_play: str = ""
-    """The rules in plain words, for a person or a model; the first line is a summary."""
+    """The rules in plain words, for a person or a model; the first line is a summary. How rounds go is added to it."""
     payoffs: bool = False
     """Whether it counts how much a seat has, not only who has more; a result then tells both."""
 
     def __post_init__(self) -> None:
         rules = repeated(self.rules, self.parameters)
         object.__setattr__(self, "rules", rules)
+        words = self.how_to_play.removesuffix(HOW_TO_REPEAT)
+        wire = self.wire.single if isinstance(self.wire, RepeatedWire) else self.wire
         if isinstance(rules, Repeated):
-            object.__setattr__(self, "wire", PlainWire())
+            wire = RepeatedWire(wire, amounts=self.payoffs)
+            words = words and words + HOW_TO_REPEAT
+        object.__setattr__(self, "wire", wire)
+        object.__setattr__(self, "how_to_play", words)
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Game":
         """The same game under other parameters, tried at once."""
@@ -75,6 +81,17 @@ class GameSource(Protocol):
 def game_types() -> tuple[str, ...]:
     """The names of all games that are installed by themselves; those of sources are beside them."""
     return tuple(sorted(_found(GROUP)))
+
+
+def declared(games: Sequence[str]) -> tuple[str, ...]:
+    """The games that an agent names when it registers: one that takes any game names all that are installed as well.
+
+    Whoever looks for the name of its own game finds it there, and a game that has words of its own is played in them.
+    """
+    if ANY_GAME not in games:
+        return tuple(games)
+    named = dict.fromkeys((*games, *game_types()))
+    return (*(name for name in named if name != ANY_GAME), ANY_GAME)
 
 
 def source_names() -> tuple[str, ...]:

@@ -1,17 +1,30 @@
 """Any game several times over: `repeat` games in all, or until one seat has won `first_to` of them.
 
 What was played in the games before is in every view, as `rounds`: for each game the move of seat 0 and that of seat 1
-(a list of them, where a seat moved more or less than once). The returns of all games are added up.
+(a list of them, where a seat moved more or less than once). What chance brought is not: that stays as the game's own
+view shows it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agent_league.games.base import CHANCE, BadParameters, Move, Rules, State, winning_seat
+from agent_league.games.base import CHANCE, REPEATING, Move, Rules, State, hidden, whole_number, winning_seat
 
 MOST_GAMES = 1000
-PARAMETERS = ("repeat", "first_to")
+GAMES_A_WIN = 20
+"""So many games at most for each win that is wanted, where nobody says how many: draws could go on for ever."""
 PUBLIC = ("rounds", "repeat", "first_to", "scores", "wins")
+HOW_TO_REPEAT = """\
+
+A match is several such games one after another, with the same seats; each of them is a round. It ends after `repeat` \
+rounds, or as soon as a seat has won `first_to` of them, whichever is set and comes first. Where `first_to` is set, \
+more rounds won win the match; else what was paid is added up, and whoever has more wins. As much is a draw.
+
+Each view then has `game`, the view of the round being played, which is what is described above; `last`, the view of \
+the round before at its end, or null; `rounds`, for each finished round the move of seat 0 and the move of seat 1 (a \
+list of them, for a seat that moved more or less than once); `scores` and `wins`, what each seat was paid and how many \
+rounds it has won so far; `repeat` and `first_to`, which may be null. PLAYER_A has seat 0 and PLAYER_B has seat 1.
+"""
 
 
 class Repeated:
@@ -21,21 +34,19 @@ class Repeated:
         self.single = single
 
     def new(self, config: Mapping[str, Any]) -> State:
-        first_to = config.get("first_to")
-        repeat = config.get("repeat", 1 if first_to is None else MOST_GAMES)
-        _check("repeat", repeat)
-        if first_to is not None:
-            _check("first_to", first_to)
-        start = self.single.new({name: value for name, value in config.items() if name not in PARAMETERS})
+        limits = {name: config[name] for name in REPEATING if config.get(name) is not None}
+        first_to = whole_number(limits, "first_to", 1, 1, MOST_GAMES) if "first_to" in limits else None
+        otherwise = 1 if first_to is None else min(MOST_GAMES, GAMES_A_WIN * first_to)
+        start = self.single.new({name: value for name, value in config.items() if name not in REPEATING})
         return {
-            "repeat": repeat,
+            "repeat": whole_number(limits, "repeat", otherwise, 1, MOST_GAMES),
             "first_to": first_to,
             "start": start,
             "game": start,
             "moves": [[], []],
             "last": None,
             "rounds": [],
-            "scores": [0, 0],
+            "scores": [0.0, 0.0],
             "wins": [0, 0],
         }
 
@@ -72,21 +83,23 @@ class Repeated:
         own = {"game": self.single.view(state["game"], seat), "last": last}
         return own | {name: state[name] for name in PUBLIC}
 
+    def hidden(self, state: State, seat: int) -> Iterable[State]:
+        """What the single game hides, in the game at hand and in the last one."""
+        for name in ("game", "last"):
+            if state[name] is not None:
+                yield from ({**state, name: other} for other in hidden(self.single, state[name], seat))
+
     def returns(self, state: State) -> tuple[float, float]:
-        a, b = state["scores"]
+        a, b = state["scores"] if state["first_to"] is None else state["wins"]
         return (float(a), float(b))
 
 
 def repeated(rules: Rules, parameters: Mapping[str, Any]) -> Rules:
     """The rules under these parameters: as they are, or repeated."""
     single = rules.single if isinstance(rules, Repeated) else rules
-    once = parameters.get("repeat", 1) == 1 and parameters.get("first_to") is None
-    return single if once else Repeated(single)
-
-
-def _check(name: str, value: Any) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_GAMES:
-        raise BadParameters(f"{name} must be a whole number from 1 to {MOST_GAMES}, found {value!r}")
+    repeat, first_to = (parameters.get(name) for name in REPEATING)
+    once = repeat is None or (repeat == 1 and type(repeat) is int)
+    return single if once and first_to is None else Repeated(single)
 
 
 def _is_over(state: State) -> bool:

@@ -1,14 +1,16 @@
 """How a game talks: the question to a player, its answer, and the words of a result.
 
-`PlainWire` serves every game with GAME_MOVE_CALL; a game with messages of its own brings its own `Wire`.
+`PlainWire` serves every game with GAME_MOVE_CALL; a game with messages of its own brings its own `Wire`. A player that
+doesn't know the game is asked in the plain words.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from agent_league.errors import ErrorCode
-from agent_league.games.base import Move, State
+from agent_league.games.base import Move, State, is_long, winning_seat
 from agent_league.protocol.envelope import Message
+from agent_league.protocol.move_schema import schema_of
 from agent_league.protocol.v2 import GameMoveCall, GameMoveResponse
 
 Moves = Sequence[Mapping[str, Move]]
@@ -57,7 +59,7 @@ class PlainWire:
         return {
             "move_request": {
                 "move_type": game_type,
-                "valid_options": list(legal),
+                **offered(legal),
                 "context": view,
                 "step": step,
                 "your_role": role,
@@ -74,4 +76,34 @@ class PlainWire:
         return {"moves": [dict(step) for step in moves]}
 
     def reason(self, state: State, moves: Moves, players: Sequence[str], winner: str | None) -> str:
-        return f"{winner} won after {len(moves)} moves" if winner else f"draw after {len(moves)} moves"
+        made = _counted(len(moves), "move")
+        return f"{winner} won after {made}" if winner else f"draw after {made}"
+
+
+class RepeatedWire(PlainWire):
+    """The words for a match of several games: the reason tells how it stood."""
+
+    def __init__(self, single: Wire, *, amounts: bool = False) -> None:
+        """In place of `single`. With `amounts`, what was scored counts, and not only who won how many games."""
+        self.single = single
+        self._amounts = amounts
+
+    def reason(self, state: State, moves: Moves, players: Sequence[str], winner: str | None) -> str:
+        wins, scores = state["wins"], state["scores"]
+        tells = not self._amounts and winning_seat(wins) == winning_seat(scores)
+        a, b = wins if tells or state["first_to"] is not None else scores
+        rounds = _counted(len(state["rounds"]), "round")
+        if winner is None:
+            return f"draw, {a:g} to {b:g} after {rounds}"
+        own, other = (a, b) if winner == players[0] else (b, a)
+        return f"{winner} won {own:g} to {other:g} after {rounds}"
+
+
+def offered(legal: Sequence[Move]) -> dict[str, Any]:
+    """The legal moves as a player is told them: one by one, or as a schema where they are very many numbers."""
+    schema = schema_of(legal) if is_long(legal) else None
+    return {"valid_options": list(legal)} if schema is None else {"move_schema": schema}
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

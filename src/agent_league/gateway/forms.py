@@ -91,6 +91,9 @@ class OpenTurn(Model):
         " Of a long one you see the place and the beginning."
     )
     more_legal_moves: int = Field(0, description="So many more are legal; each is played by its place, such as '#99'.")
+    legal_range: str | None = Field(
+        None, description="Said where the legal moves are very many numbers: each of these is one, played by itself."
+    )
     round_id: int | None = None
     untrusted: Untrusted
 

@@ -8,18 +8,22 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from agent_league.games.base import is_long
+from agent_league.players.legal import spelled
 from agent_league.players.observation import Move
 from agent_league.protocol.quoting import shortened
 
 LONGEST_MOVE = 200
 LONGEST_LIST = 4000
+FEW = 10
 LONGEST_PAST = 500
 _PLACE = re.compile(r"#([1-9][0-9]{0,8})(?:: .*)?", re.ASCII | re.DOTALL)
 
 
 def legal_shown(moves: Sequence[Move]) -> list[Any]:
-    """The first of these moves; a long one begins with its place."""
-    return _within(LONGEST_LIST, (_numbered(place, move) for place, move in enumerate(moves, start=1)))
+    """The first of these moves, and few where they are a long range; a long one begins with its place."""
+    first = moves[:FEW] if is_long(moves) else moves
+    return _within(LONGEST_LIST, (_numbered(place, move) for place, move in enumerate(first, start=1)))
 
 
 def past_shown(moves: Sequence[Move]) -> list[Any]:
@@ -30,7 +34,7 @@ def past_shown(moves: Sequence[Move]) -> list[Any]:
 
 def understood(said: Any, legal: Sequence[Move]) -> Move:
     """The legal move that a host means; what it said, where that is none."""
-    place = _PLACE.fullmatch(said) if isinstance(said, str) and said not in legal else None
+    place = _PLACE.fullmatch(said) if isinstance(said, str) and not spelled(said, legal) else None
     if place is None or int(place[1]) > len(legal):
         return said
     move = legal[int(place[1]) - 1]

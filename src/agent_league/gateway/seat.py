@@ -12,7 +12,7 @@ from typing import Any
 
 from agent_league.arena.addresses import own_endpoint
 from agent_league.arena.hosting import app_of
-from agent_league.arena.rulebook import Rulebook
+from agent_league.arena.rulebook import Rulebook, rules_as_told
 from agent_league.arena.seats import LOOPBACK, Seat, Watchers
 from agent_league.errors import AgentLeagueError, CallFailed, PortInUse, Refusal, UserError
 from agent_league.log import redacted
@@ -133,8 +133,14 @@ class HostSeat:
             await self.standings()
 
     async def rules(self, game_type: str | None) -> dict[str, Any]:
-        """A game's rules in plain words; raises a Refusal."""
-        return dict(await Rulebook(self.settings).get_rules({"game_type": game_type} if game_type else {}))
+        """A game's rules, in words of ours; which game and by which parameters, the manager tells. Raises a Refusal."""
+        wanted = {"game_type": game_type} if game_type else {}
+        line = Line(self._outgoing())
+        with suppress(CallFailed):
+            told = await line.send(self.settings.manager, line.encode("get_rules", wanted), ASK_SECONDS)
+            if rules := rules_as_told(told):
+                return rules
+        return dict(await Rulebook(self.settings).get_rules(wanted))
 
     def without_secrets(self, data: Any) -> Any:
         """Data without our token, whoever may have put it there: referees know it."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from agent_league.arena.solo import interruption
 from agent_league.errors import Refusal
+from agent_league.games.base import in_words, is_long
 from agent_league.gateway.screen import Screen
 from agent_league.gateway.seat import HostSeat
 from agent_league.gateway.typed import TypedLines
@@ -22,6 +23,7 @@ from agent_league.players.happenings import (
     StandingsChanged,
     Trouble,
 )
+from agent_league.players.legal import meant
 from agent_league.players.mailbox import Event, FallbackPlayed, Turn
 
 OUTCOMES = {"WIN": "You win", "DRAW": "A draw", "LOSS": "You lose", "TECHNICAL_LOSS": "Lost technically"}
@@ -180,6 +182,8 @@ class Sitting:
 
 def chosen(line: str, legal: Sequence[Any]) -> Any:
     """The move that somebody means who types its name, its number in the list, or the beginning of its name."""
+    if is_long(legal):
+        return next(iter(meant(line.strip(), legal)), None)
     text = line.strip().casefold()
     names = [_named(move).casefold() for move in legal]
     if text in names:
@@ -192,6 +196,8 @@ def chosen(line: str, legal: Sequence[Any]) -> Any:
 
 def question(legal: Sequence[Any]) -> str:
     """The choices on a line, within bounds: they are the referee's words."""
+    if is_long(legal):
+        return f"one of {in_words(legal)} > "
     numbered = _are_numbered(legal)
     names = [
         f"{n} {_short(move)}" if numbered else _short(move) for n, move in enumerate(legal[:SHOWN_CHOICES], start=1)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Sequence
 from random import Random
 
 from agent_league.config.models import SystemConfig
-from agent_league.errors import CallFailed, PeerRefused, Refusal
+from agent_league.errors import CallFailed, ErrorCode, PeerRefused, Refusal
 from agent_league.league.announcer import FIRST_NOTICE, Announcer
 from agent_league.league.assignment import Desk
 from agent_league.league.dialect import ManagerWords
@@ -32,6 +32,7 @@ ANNOUNCEMENT_SECONDS = 1
 
 REPLY_SECONDS = 1
 """How long the answer of a referee is waited for that reported before it answered."""
+LONGEST_REASON = 300
 BY_ANNOUNCEMENT = "matches started by ROUND_ANNOUNCEMENT"
 
 
@@ -232,6 +233,8 @@ class Conductor:
                 message=error.message,
             )
             self._season.note_call(referee_id, ok=not error.code.retryable)
+            if isinstance(error, PeerRefused) and error.code is ErrorCode.INVALID_MESSAGE_FORMAT:
+                self._season.suspend(referee_id, error.message[:LONGEST_REASON])  # it never takes this order
             return error.code.retryable and await self._leases.is_held(pairing.match_id, referee_id)
         self._season.note_call(referee_id, ok=True)
         if not self._season.is_ours(referee_id):

@@ -84,12 +84,13 @@ class ManagerWords:
             {**self._match_player(player_id), "match_token": match_pass.by_player[player_id]}
             for player_id in pairing.players
         )
-        scoring = self._season.scoring
+        league, scoring = self._season.league, self._season.scoring
+        more: dict[str, Any] = {"game_parameters": league.game_parameters} if league.game_parameters else {}
         return v2.StartMatch.write(
             **self._envelope(f"conv-{pairing.match_id.lower()}-001"),
             round_id=pairing.round_id,
             match_id=pairing.match_id,
-            game_type=self._season.league.game_type,
+            game_type=league.game_type,
             player_A=a,
             player_B=b,
             player_A_id=a["player_id"],
@@ -98,6 +99,7 @@ class ManagerWords:
             player_B_endpoint=b["endpoint"],
             match_token=match_pass.shared,
             scoring={name: getattr(scoring, name) for name in scoring.__slots__},
+            **more,
         )
 
     def standings_update(self, round_id: int, rows: Sequence[StandingsRow]) -> Message:
@@ -170,6 +172,7 @@ class ManagerWords:
             "standings": {"wins": tally.wins, "losses": tally.losses, "draws": tally.draws},
             "state": str(member.state),
             "failures_in_a_row": member.breaker.failures,
+            **({} if self._season.league.game_type in member.agent.game_types else {"move_method": "make_move"}),
         }
 
     def _envelope(self, conversation_id: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from agent_league.config.models import Security
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.tokens import new_token, same_hash, token_hash
-from agent_league.model.agents import PLAINLY, AgentState, How, Player, Referee, Role
+from agent_league.model.agents import PLAINLY, AgentState, How, Player, Referee, Role, takes
 from agent_league.model.names import likeness
 from agent_league.transport.breaker import Breaker
 from agent_league.transport.hosts import are_loopback, endpoint_problem
@@ -163,7 +163,7 @@ class Roster:
         known = self._recognise(application, now)
         if problem := endpoint_problem(application.endpoint, self.rules.allowed_hosts):
             raise Rejected(Reason.INVALID_ENDPOINT, problem)
-        if self.rules.game_type not in application.game_types:
+        if not takes(application.game_types, self.rules.game_type):
             raise Rejected(Reason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
         namesake = self._named(application)
         if namesake is not None and namesake is not known:

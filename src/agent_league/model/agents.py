@@ -1,9 +1,13 @@
 """Agents: their roles, who they are, and the states of their life."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from agent_league.errors import AgentLeagueError
+
+ANY_GAME = "*"
+"""Among the games that an agent names: it takes every other one too."""
 
 
 class Role(StrEnum):
@@ -42,6 +46,11 @@ def advance(current: AgentState, target: AgentState) -> AgentState:
     if target != current and target not in TRANSITIONS[current]:
         raise IllegalTransition(f"an agent can't go from {current} to {target}")
     return target
+
+
+def takes(game_types: Collection[str], game_type: str) -> bool:
+    """Whether an agent that names these games plays, or referees, this one."""
+    return game_type in game_types or ANY_GAME in game_types
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from typing import Any
 
 from agent_league.clock import Clock, SystemClock
 from agent_league.config import SystemConfig
-from agent_league.errors import ErrorCode, Refusal
+from agent_league.errors import ErrorCode, LeagueFailed, Refusal
+from agent_league.games.registry import declared
 from agent_league.log import JsonLogger
-from agent_league.model.agents import AgentState, Role, advance
+from agent_league.model.agents import AgentState, Role, advance, takes
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.model.results import StandingsRow
 from agent_league.players.actuators import Actuators
@@ -27,9 +28,11 @@ from agent_league.players.happenings import (
     Watch,
 )
 from agent_league.players.history import History
+from agent_league.players.learning import Learning
 from agent_league.players.observation import GameRecord, Strategy
 from agent_league.players.scrutiny import Scrutiny
 from agent_league.players.sensors import Sensors
+from agent_league.players.staying import Stay
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
 from agent_league.protocol.envelope import Message, Sender
@@ -68,6 +71,8 @@ class PlayerSettings:
     """The league to insist on; None: whichever the manager has."""
     seed: str | None = None
     exit_when_done: bool = False
+    stay: bool = False
+    """Whether it takes part in the next league at the same address, and the one after that."""
     protocol: str = PROTOCOL_V2
 
     @property
@@ -119,8 +124,10 @@ class Player:
             remark=remark,
             rng=rng,
         )
+        self._stay = Stay(self._session, carrier, settings.manager, self._remark, rng)
         self._sensors = Sensors(settings.seed, settings.display_name, self._clock)
         self._decision = Decision(strategy, self.log)
+        self._learning = Learning(strategy, settings.display_name, settings.home, self.log)
         self._actuators = Actuators(self._clock, lambda: (self.agent_id, self._session.token))
         self._history: History | None = None
         self._scrutiny = Scrutiny()
@@ -195,20 +202,39 @@ class Player:
     async def run(self) -> None:
         """Registers, then plays whatever it is invited to until it is stopped."""
         try:
-            await self._session.register()
-            self._enter(AgentState.REGISTERED)
-            self._memory()
-            self._watch(self.agent_id, Registered(self._session.league_id))
-            await self._session.until(self._done, self._settings.system.heartbeat.quiet_sec, self._end)
+            self._learning.begin()
+            if self._settings.stay:
+                await self._stay.return_or_join()
+            else:
+                await self._session.register()
+            await self._take_part()
+            while self._settings.stay:
+                await self._stay.join_next(have_played=len(self._scrutiny) > 0)
+                self.state, self._done, self._scrutiny = AgentState.INIT, asyncio.Event(), Scrutiny()
+                await self._take_part()
             if not self._settings.exit_when_done:
                 await asyncio.Event().wait()
         finally:
             try:
                 await self._decision.close()
             finally:
+                self._learning.close()
                 if self._history:
                     self._history.close()
                 self.log.close()
+
+    async def _take_part(self) -> None:
+        """From the registration to the end of the league."""
+        self._enter(AgentState.REGISTERED)
+        self._memory()
+        self._watch(self.agent_id, Registered(self._session.league_id))
+        try:
+            await self._session.until(self._done, self._settings.system.heartbeat.quiet_sec, self._end)
+        except LeagueFailed as error:
+            if not self._settings.stay:
+                raise
+            self._stay.tell(error)
+            self._end()
 
     def _tools(self) -> dict[str, Handler]:
         return {
@@ -227,15 +253,18 @@ class Player:
     def _memory(self) -> History:
         """The memory, which has a place once we have an id."""
         if self._history is None or self._history.player_id != self.agent_id:
-            if self._history:
-                self._history.close()
+            earlier = self._history
             self.log.rename(self.agent_id)
             self._history = History(self.agent_id, self._settings.display_name, self._settings.home, self.log)
+            if earlier:
+                earlier.close()
+                for game in earlier.games:
+                    self._history.remember(game)
         return self._history
 
     async def _invited(self, message: v2.GameInvitation) -> Reply:
         memory = self._memory()
-        accept = (message.game_type or "even_odd") in self._settings.game_types
+        accept = takes(self._settings.game_types, message.game_type or "even_odd")
         if accept:
             self._enter_play()
             if self._scrutiny.invited(message) and self._session.league_id != CHECK_LEAGUE:
@@ -254,16 +283,11 @@ class Player:
         return self._actuators.choose_parity(message, thought.move, thought.usage)
 
     async def _asked_for_move(self, message: v2.GameMoveCall) -> Reply:
-        if not message.move_request.valid_options:
-            raise Refusal(
-                ErrorCode.INVALID_MESSAGE_FORMAT,
-                "'move_request.valid_options' must not be empty",
-                field="move_request.valid_options",
-            )
         games = self._memory().games
-        self._enter_play()
         invitation = self._scrutiny.invitation(message.match_id)
-        thought = await self._decision.decide(self._sensors.see_move_call(message, self.agent_id, games, invitation))
+        seen = self._sensors.see_move_call(message, self.agent_id, games, invitation)
+        self._enter_play()
+        thought = await self._decision.decide(seen)
         self._scrutiny.answered(message.match_id, message.move_request.step, thought.move)
         return self._actuators.make_move(message, thought.move, thought.usage)
 
@@ -277,6 +301,8 @@ class Player:
             game = replace(game, details={**game.details, "problem": problem})
         self._decision.forget(message.match_id)
         if self._session.league_id != CHECK_LEAGUE and memory.remember(game):
+            if not problem:
+                self._learning.over(game)
             self.log.info("match_over", match_id=game.match_id, outcome=game.outcome, opponent_id=game.opponent_id)
             self.changes.tell(resource_uri("players", self.agent_id))
             self._watch(self.agent_id, MatchOver(game))
@@ -317,12 +343,16 @@ class Player:
             counted = "wins" if self._settings.protocol == PROTOCOL_V1 else "points"
             place = f"{self.agent_id} is number {own.rank} with {own.points} {counted}; " if own else ""
             over = replace(over, rank=own.rank, points=own.points) if own else over
-            stays = (
-                "" if self._settings.exit_when_done else " Ctrl-C ends this player; start it again for another league."
-            )
-            self._remark(f"The league is over: {place}the champion is {message.champion.player_id}.{stays}")
+            self._remark(f"The league is over: {place}the champion is {message.champion.player_id}.{self._outlook}")
         self._end(over)
         return OK
+
+    @property
+    def _outlook(self) -> str:
+        """What comes after the end of a league."""
+        if self._settings.stay:
+            return " Waiting for the next one there; Ctrl-C ends this player."
+        return "" if self._settings.exit_when_done else " Ctrl-C ends this player; start it again for another league."
 
     def _end(self, over: LeagueOver | None = None) -> None:
         self.state = advance(self.state, AgentState.SHUTDOWN)
@@ -368,7 +398,7 @@ def _applicant(settings: PlayerSettings) -> Applicant:
         wanted_id=settings.wanted_id,
         display_name=settings.display_name,
         version=settings.version,
-        game_types=settings.game_types,
+        game_types=declared(settings.game_types),
         endpoint=settings.endpoint,
         limit=settings.system.timeouts.register_player_timeout_sec,
         protocol=settings.protocol,

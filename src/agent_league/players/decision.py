@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from agent_league.log import JsonLogger
+from agent_league.players.legal import listed, spelled
 from agent_league.players.observation import Observation, Strategy, Thought, Usage
 
 KEPT_DECISIONS = 1000
@@ -72,7 +73,7 @@ class Decision:
         try:
             thought = await ask(self._strategy, observation)
             move, usage = thought.move, thought.usage
-            legal = [option for option in observation.legal_moves if option == move]
+            legal = spelled(move, observation.legal_moves)
         except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the player
             trace = traceback.format_exc()
             self._log.error("strategy_failed", match_id=observation.match_id, error=repr(error), traceback=trace)
@@ -81,10 +82,9 @@ class Decision:
         else:
             if not legal:
                 self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=repr(move)[:80])
-                allowed = ", ".join(map(repr, observation.legal_moves[:20]))
                 self._complain(
-                    f"The strategy chose {move!r:.80} in {observation.match_id!r:.80}, where {allowed} are legal; "
-                    "a random move was played."
+                    f"The strategy chose {move!r:.80} in {observation.match_id!r:.80}, where "
+                    f"{listed(observation.legal_moves)} are legal; a random move was played."
                 )
         # The referee's own spelling of the move: the strategy's may be equal and yet be written otherwise (True for 1).
         chosen = legal[0] if legal else observation.random.choice(observation.legal_moves)

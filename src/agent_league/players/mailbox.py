@@ -5,9 +5,7 @@ played by another strategy. Knows no wire and no terminal.
 """
 
 import asyncio
-import json
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,6 +14,7 @@ from agent_league.errors import ErrorCode, Refusal
 from agent_league.players.deadline import seconds_to_fall_back, seconds_to_think
 from agent_league.players.decision import ask
 from agent_league.players.happenings import Happening, LeagueOver, MatchOver, Trouble
+from agent_league.players.legal import listed, meant, spelled
 from agent_league.players.observation import Move, Observation, Strategy
 
 KEPT_EVENTS = 1000
@@ -143,16 +142,16 @@ class Mailbox:
         """Answers a turn; the same answer again changes nothing. Raises a Refusal."""
         if closed := self._closed.get(turn_id):
             played = closed[1]
-            if played.by == OUTSIDE and move in _spellings(played.move):
+            if played.by == OUTSIDE and meant(move, [played.move]):
                 return played
             raise _refused(f"{_fate(turn_id, played)}; {self._open_now()}")
         if turn_id not in self._open:
             raise _refused(f"there is no turn {turn_id!r:.80}; {self._open_now()}")
         turn, answer = self._open[turn_id]
         legal = turn.observation.legal_moves
-        chosen = [option for option in legal if move == option] or [one for one in legal if move in _spellings(one)]
+        chosen = meant(move, legal)
         if not chosen:
-            raise _refused(f"{move!r:.80} is not legal in {turn_id}; expected one of {_listed(legal)}")
+            raise _refused(f"{move!r:.80} is not legal in {turn_id}; expected one of {listed(legal)}")
         answer.set_result(chosen[0])
         return self._close(turn, Played(chosen[0], OUTSIDE))
 
@@ -197,7 +196,7 @@ class Mailbox:
                 move = (await ask(self._fallback, observation)).move
         except Exception:  # noqa: BLE001 - somebody's strategy; the one who should have moved is told of the move
             move = None
-        legal = [option for option in observation.legal_moves if option == move]
+        legal = spelled(move, observation.legal_moves)
         return legal[0] if legal else observation.random.choice(observation.legal_moves)
 
     def _withdraw(self, match_id: str) -> None:
@@ -228,11 +227,6 @@ class Mailbox:
         )
 
 
-def _spellings(move: Move) -> tuple[Move, ...]:
-    """A move, and the text of one that is no text: many hosts write 3 as "3"."""
-    return (move,) if isinstance(move, str) else (move, json.dumps(move))
-
-
 def _fate(turn_id: str, played: Played) -> str:
     if played.by == FALLBACK:
         return f"the time for {turn_id} ran out and the fallback strategy played {played.move!r:.80}"
@@ -241,11 +235,6 @@ def _fate(turn_id: str, played: Played) -> str:
     if played.by == ENDED:
         return f"{turn_id} is closed: its match has ended"
     return f"{turn_id} was answered with {played.move!r:.80}, which can't be changed"
-
-
-def _listed(moves: Sequence[Move]) -> str:
-    shown = ", ".join(f"{move!r:.80}" for move in moves[:20])
-    return shown if len(moves) <= 20 else f"{shown}, ... ({len(moves)} in all)"
 
 
 def _refused(sentence: str) -> Refusal:

@@ -1,5 +1,6 @@
 """What a strategy sees: the situation of one move, and the player's memory. No wire, no clock."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from random import Random
 from typing import Any, Protocol, overload
 
 from agent_league.games.base import Rules
+from agent_league.players.legal import spelled
 
 Move = Any
 RECALLED = 200
@@ -75,6 +77,11 @@ class Memory(Sequence[GameRecord]):
     def __len__(self) -> int:
         return len(self._games)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
 
 NOTHING_PLAYED = Played()
 
@@ -121,14 +128,30 @@ class Observation:
     @property
     def rounds(self) -> list[tuple[Move, Move]]:
         """Our move and the opponent's in each earlier round of this match, where the view tells of rounds."""
-        shown = self.view.get("rounds") if isinstance(self.view, Mapping) else None
-        pairs = shown if isinstance(shown, list) else []
-        return [(pair[self.seat], pair[1 - self.seat]) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+        return self._pairs(_rounds(self.view) or [])
+
+    @property
+    def rounds_over(self) -> int:
+        """How many rounds of this match there were, where the view tells of rounds."""
+        return len(_rounds(self.view) or [])
+
+    def lately(self, count: int = 1) -> list[tuple[Move, Move]]:
+        """Our move and the opponent's in the last rounds: of this match, or, where a match is a single round, of our
+        last matches with this opponent."""
+        shown = _rounds(self.view)
+        if shown is not None:
+            return self._pairs(shown[-count:])
+        games = self.against_opponent[-count:]
+        single = [game for game in games if len(game.my_moves) == len(game.opponent_moves) == 1]
+        return [(game.my_moves[0], game.opponent_moves[0]) for game in single]
+
+    def _pairs(self, shown: list[Any]) -> list[tuple[Move, Move]]:
+        return [(pair[self.seat], pair[1 - self.seat]) for pair in shown if isinstance(pair, list) and len(pair) == 2]
 
     @property
     def opponent_moves(self) -> list[Move]:
         """The latest that this opponent played against us, in this match too; what all did, where we never met."""
-        now = [theirs for _, theirs in self.rounds[-RECALLED:]]
+        now = [theirs for _, theirs in self._pairs((_rounds(self.view) or [])[-RECALLED:])]
         memory = self.memory
         met = memory.played(self.game_type, self.opponent_id) if self.opponent_id else NOTHING_PLAYED
         known = met if met.games or now else memory.played(self.game_type)
@@ -137,8 +160,12 @@ class Observation:
     @property
     def my_moves(self) -> list[Move]:
         """The latest that we played in this game, in this match too."""
-        now = [mine for mine, _ in self.rounds[-RECALLED:]]
+        now = [mine for mine, _ in self._pairs((_rounds(self.view) or [])[-RECALLED:])]
         return (self.memory.played(self.game_type).mine[-RECALLED:] + now)[-RECALLED:]
+
+    def is_legal(self, move: Move) -> bool:
+        """Whether this is one of the legal moves, of which there may be too many to go through."""
+        return bool(spelled(move, self.legal_moves))
 
     @property
     def payoffs(self) -> list[tuple[Move, Move, float, float]]:
@@ -148,7 +175,7 @@ class Observation:
     def best_reply(self, expected: Move) -> Move:
         """What pays best against a move that we expect; where nobody says what pays, something else than that move."""
         known = [(own, ours) for own, other, ours, _ in self.payoffs if other == expected]
-        paid = [(own, value) for own, value in known if own in self.legal_moves]
+        paid = [(own, value) for own, value in known if self.is_legal(own)]
         if not paid:
             return self.other_than(expected)
         most = max(value for _, value in paid)
@@ -156,26 +183,44 @@ class Observation:
 
     def other_than(self, move: Move) -> Move:
         """Some legal move that isn't this one."""
-        others = [legal for legal in self.legal_moves if legal != move]
-        return self.random.choice(others or list(self.legal_moves))
+        legal, place = self.legal_moves, None
+        if isinstance(legal, range):
+            place = next(map(legal.index, spelled(move, legal)), None)
+        elif others := [option for option in legal if option != move]:
+            legal = others
+        if place is None or len(legal) == 1:
+            return self.random.choice(legal)
+        other = self.random.randrange(len(legal) - 1)
+        return legal[other + (other >= place)]
+
+
+def _rounds(view: Any) -> list[Any] | None:
+    """The earlier rounds of a match of several; None: a match of one."""
+    shown = view.get("rounds") if isinstance(view, Mapping) else None
+    return shown if isinstance(shown, list) else None
 
 
 def _payoffs(view: Any, seat: int) -> list[tuple[Move, Move, float, float]]:
     """The table of a view, which in a repeated game is that of the single game."""
-    if not isinstance(view, Mapping):
-        return []
-    table = view.get("payoffs")
-    if not isinstance(table, list):
-        return _payoffs(view.get("game"), seat)
-    rows = [row for row in table if isinstance(row, list) and len(row) == 4]
+    game = view.get("game") if isinstance(view, Mapping) else None
+    tables = [shown.get("payoffs") for shown in (view, game) if isinstance(shown, Mapping)]
+    table = next((table for table in tables if isinstance(table, list)), [])
+    rows = [row for row in table if isinstance(row, list) and len(row) == 4 and all(map(_is_number, row[2:]))]
     return [(row[seat], row[1 - seat], row[2 + seat], row[3 - seat]) for row in rows]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def counted(moves: Iterable[Move]) -> list[tuple[Move, int]]:
     """Moves and how often they occur, the most frequent first; a move may be anything that JSON can hold."""
     moves = list(moves)
-    by_text = {repr(move): move for move in moves}
-    return [(by_text[text], count) for text, count in Counter(map(repr, moves)).most_common()]
+    try:
+        return Counter(moves).most_common()
+    except TypeError:  # lists and objects can't be counted by themselves
+        by_text = {repr(move): move for move in moves}
+        return [(by_text[text], count) for text, count in Counter(map(repr, moves)).most_common()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +249,9 @@ class Thought:
 
 class Strategy(Protocol):
     """An idea of how to play: one function, plain or a coroutine.
+
+    The first line of its class's docstring says in a sentence what it does; a class attribute `games` names the games
+    that it is made for, where it isn't made for any. Elsewhere it plays some legal move all the same.
 
     One that answers at once may say so with a class attribute `instant = True`; it is then called without a thread.
     One that has something to put away has a coroutine `close`, which is called when its player ends; one that has

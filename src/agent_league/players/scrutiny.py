@@ -21,6 +21,10 @@ class Scrutiny:
     def __init__(self) -> None:
         self._memos: dict[str, _Memo] = {}
 
+    def __len__(self) -> int:
+        """The matches that we remember."""
+        return len(self._memos)
+
     def invited(self, invitation: v2.GameInvitation) -> bool:
         """Whether this is a match that we don't know yet, or one that is played anew."""
         known = self._memos.get(invitation.match_id)

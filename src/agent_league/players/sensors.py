@@ -10,10 +10,12 @@ from typing import Any
 import orjson
 
 from agent_league.clock import Clock, SystemClock, parse_utc
+from agent_league.errors import ErrorCode, Refusal
 from agent_league.games.base import Rules
 from agent_league.games.registry import load_game
 from agent_league.players.observation import GameRecord, Observation
 from agent_league.protocol import v2
+from agent_league.protocol.move_schema import EXPECTED, NotMoves, moves_of
 
 PARITIES = ("even", "odd")
 LONGEST_DETAILS = 4096
@@ -54,7 +56,7 @@ class Sensors:
             history,
             invitation,
             call.game_type,
-            tuple(request.valid_options),
+            _legal_moves(request),
             request.context,
             request.step,
             request.your_role,
@@ -103,7 +105,7 @@ class Sensors:
         history: Sequence[GameRecord],
         invitation: v2.GameInvitation | None,
         game_type: str,
-        legal_moves: tuple[Any, ...],
+        legal_moves: Sequence[Any],
         view: Any,
         step: int,
         role: str | None,
@@ -150,6 +152,29 @@ def _rules(game_type: str, parameters: bytes) -> Rules | None:
         return load_game(game_type).with_parameters(orjson.loads(parameters)).rules
     except Exception:  # noqa: BLE001 - a third party's rules may raise anything, on anybody's parameters
         return None
+
+
+def _legal_moves(request: v2.MoveRequest) -> Sequence[Any]:
+    """What may be played: what is listed, else what the schema allows. Raises a Refusal."""
+    if request.valid_options:
+        return tuple(request.valid_options)
+    if request.move_schema is None:
+        if request.valid_options is None:
+            missing = ["move_request.valid_options"]
+            raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {missing[0]}", missing_fields=missing)
+        raise _unplayable("valid_options", "must not be empty")
+    try:
+        moves = moves_of(request.move_schema)
+    except NotMoves as error:
+        raise _unplayable("move_schema", f"can't be turned into moves: {error}", expected=EXPECTED) from None
+    if not moves:
+        raise _unplayable("move_schema", "allows no move")
+    return moves
+
+
+def _unplayable(field: str, problem: str, **more: Any) -> Refusal:
+    field = f"move_request.{field}"
+    return Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, f"'{field}' {problem}", field=field, **more)
 
 
 def _moves(choice: Any) -> tuple[Any, ...]:

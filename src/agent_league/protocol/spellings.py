@@ -261,7 +261,7 @@ FIELDS: Mapping[str, Fields] = MappingProxyType(
         ),
         "PLAY_RESPONSE": Fields("play", other={"move": "play"}),
         "CHOOSE_PARITY_RESPONSE": Fields("parity_choice", other={"choice": "parity_choice"}),
-        "GAME_MOVE_RESPONSE": Fields("move_data", other={"move": "move_data"}),
+        "GAME_MOVE_RESPONSE": Fields("move_data", other={"move": "move_data", "choice": "move_data"}),
         "LEAGUE_REGISTER_REQUEST": Fields(
             "player_meta", other={"playerMeta": "player_meta"} | _META, inside="player_meta"
         ),

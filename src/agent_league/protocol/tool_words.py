@@ -166,8 +166,9 @@ WORDS: Mapping[str, Words] = {
     ),
     "make_move": Words(
         "Ask for a move",
-        "A referee asks this player for a move in any game: one of `move_request.valid_options`. Answers"
-        " GAME_MOVE_RESPONSE with the move in `move_data`, before `deadline`.",
+        "A referee asks this player for a move in any game: one of `move_request.valid_options`, or what"
+        " `move_request.move_schema` allows. Answers GAME_MOVE_RESPONSE with the move in `move_data`, before"
+        " `deadline`.",
     ),
     "notify_match_result": _notice("Tell the result", "A referee tells this player how a match ended."),
     "notify_game_error": _notice(
@@ -252,7 +253,7 @@ FIELDS: Mapping[str, Mapping[str, Any] | str] = {
     "player_meta": "What the player says of itself.",
     "referee_meta": "What the referee says of itself.",
     "version": "A version number, such as 1.0.0.",
-    "game_types": "The games it knows, such as even_odd.",
+    "game_types": "The games it knows, such as even_odd; with * among them, any other one too.",
     "contact_endpoint": {"description": "Where it is called: http://HOST:PORT/mcp.", **_ADDRESS},
     "endpoint": {"description": "Where it is called.", **_ADDRESS},
     "referee_endpoint": {"description": "Where the referee is called.", **_ADDRESS},
@@ -336,6 +337,8 @@ FIELDS: Mapping[str, Mapping[str, Any] | str] = {
     "usage": "What a language model spent on the move: tokens, cost, time.",
     "move_request": "What is asked for.",
     "valid_options": "The legal moves: answer with exactly one of them.",
+    "move_schema": "A JSON Schema of the legal moves, where they are too many to be listed.",
+    "move_method": "make_move where the player is asked in no game's own words.",
     "move_type": "The kind of move.",
     "step": "The step of the game, from 0.",
     "your_role": "The seat of the player who is asked.",

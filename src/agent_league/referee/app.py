@@ -7,10 +7,10 @@ from random import Random
 from typing import Any
 
 from agent_league.clock import Clock, SystemClock
-from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
-from agent_league.games.registry import Game, load_game
+from agent_league.errors import CallFailed, ConfigError, ErrorCode, LeagueFailed, Refusal
+from agent_league.games.registry import Game, declared, load_game
 from agent_league.log import JsonLogger
-from agent_league.model.agents import AgentState, Role, advance
+from agent_league.model.agents import ANY_GAME, AgentState, Role, advance
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
@@ -81,9 +81,7 @@ class Referee:
             require_tokens=strict or system.security.require_player_tokens,
             strict=strict,
         )
-        self._games = {
-            name: load_game(name).with_parameters(settings.games.parameters(name)) for name in settings.game_types
-        }
+        self._games = {name: self._loaded(name) for name in settings.game_types if name != ANY_GAME}
         self._session = Session(
             settings.manager,
             _applicant(settings),
@@ -255,8 +253,8 @@ class Referee:
                 )
         if not self._session.has_key:
             self._check_addresses(order)
-        game = self._games.get(order.game_type)
-        if game is None:
+        game, field = self._games.get(order.game_type), "game_type"
+        if game is None and ANY_GAME not in self._settings.game_types:
             raise Refusal(
                 ErrorCode.INVALID_MESSAGE_FORMAT,
                 f"{self.agent_id} doesn't referee {order.game_type[:80]!r}",
@@ -264,7 +262,22 @@ class Referee:
                 expected=sorted(self._games),
                 received=shown(order.game_type),
             )
-        return game
+        try:
+            if game is None:
+                game = self._games[order.game_type] = self._loaded(order.game_type)
+            field = "game_parameters"
+            return game.with_parameters(order.game_parameters) if order.game_parameters else game
+        except Exception as error:  # noqa: BLE001 - a third party's game may raise anything, on anybody's parameters
+            why = str(error) if isinstance(error, ConfigError) else repr(error)
+            raise Refusal(
+                ErrorCode.INVALID_MESSAGE_FORMAT,
+                f"{self.agent_id} can't referee {order.game_type[:80]!r}: {why[:400]}",
+                field=field,
+            ) from None
+
+    def _loaded(self, game_type: str) -> Game:
+        """A game as our registry has it."""
+        return load_game(game_type).with_parameters(self._settings.games.parameters(game_type))
 
     def _check_addresses(self, order: v2.StartMatch) -> None:
         """A manager of ours has checked the players' addresses; whatever another one names must be allowed here."""
@@ -378,7 +391,7 @@ def _applicant(settings: RefereeSettings) -> Applicant:
         wanted_id=settings.wanted_id,
         display_name=settings.display_name,
         version=settings.version,
-        game_types=settings.game_types,
+        game_types=declared(settings.game_types),
         endpoint=settings.endpoint,
         limit=settings.system.timeouts.register_referee_timeout_sec,
         league_id=settings.league_id,

@@ -10,6 +10,8 @@ from functools import partial
 from random import Random
 from typing import Any
 
+import orjson
+
 from agent_league.config.models import RetryPolicy, Timeouts
 from agent_league.errors import PASSING, BadAnswer, CallFailed, ErrorCode, PeerRefused
 from agent_league.model.results import Termination
@@ -20,14 +22,21 @@ from agent_league.referee.dialect import Mishap, Words
 from agent_league.referee.reading import Read, Reader
 from agent_league.referee.transcript import Transcript
 from agent_league.transport.breaker import Breaker
+from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.manners import Call, Manners, Push
 from agent_league.transport.outbox import Outboxes
 from agent_league.transport.retry import delay_before_retry
 
 RESULT = "notify_match_result"
 """The one notice that a player should understand, however it spells it."""
+LONGEST_QUESTION = MAX_BODY - 4096
+"""Bytes; the rest is for the frame around it, whatever the style."""
 TOKEN_CODES = {"missing": ErrorCode.AUTH_TOKEN_MISSING, "wrong": ErrorCode.AUTH_TOKEN_INVALID}
 TOKEN_NOTES = {"missing": "no 'auth_token'", "wrong": "a wrong 'auth_token'"}
+
+
+class TooLong(Exception):
+    """A question that no player takes: the game's fault, and no player's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +102,12 @@ class Asker:
         desk.manners.expect(player.endpoint, player.style)
 
     async def ask(self, question: Question) -> Any:
-        """What the answer says, or Lost."""
+        """What the answer says, or Lost; raises TooLong."""
         limit, attempts = self._desk.limit(question.method), self._desk.retry.max_retries
         how = Termination.SUSPENDED
         for attempt in range(1, attempts + 1):
             call = question.write(limit)
+            _check_length(call)
             try:
                 return await self._once(question, call, limit, attempt)
             except CallFailed as error:
@@ -177,6 +187,12 @@ class Asker:
         insist = call.method == RESULT
         send = partial(self._desk.manners.tell, self._player.endpoint, call, limit, self._bearer, insist=insist)
         self._desk.outboxes.post(self._player.player_id, send)
+
+
+def _check_length(call: Call) -> None:
+    length = len(orjson.dumps(call.message, option=orjson.OPT_NON_STR_KEYS))
+    if length > LONGEST_QUESTION:
+        raise TooLong(f"a {call.message['message_type']} of {length} bytes, of which agents take {LONGEST_QUESTION}")
 
 
 def token_state(answer: Any, token_sha256: str | None) -> str:

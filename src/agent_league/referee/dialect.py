@@ -10,10 +10,13 @@ from typing import Any, Protocol
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode
 from agent_league.games.base import Move
+from agent_league.games.wire import PlainWire, Wire
 from agent_league.protocol import v2
 from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.referee.match import Match, Verdict
 from agent_league.transport.manners import Call
+
+PLAIN = PlainWire()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,17 @@ class Setting:
         """What vouches for us at a player; a manager that gives none for each gives one for both."""
         return player.match_token or self.order.match_token
 
+    def wire_for(self, player: MatchPlayer) -> Wire:
+        """How a player is asked: in the game's own words, or in the plain ones where it doesn't name the game."""
+        return PLAIN if player.move_method == PLAIN.method else self.match.game.wire
+
 
 class Words(Protocol):
     """What a referee says to one player; None: its protocol has no word for that."""
 
     protocol: str
+    wire: Wire
+    """How the player is asked for a move."""
     in_turn: bool
     """Whether the player is asked in its turn, also where both move at the same time."""
     has_tokens: bool

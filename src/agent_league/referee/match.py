@@ -1,14 +1,15 @@
 """A match as a state machine: pure, driven from outside with joins, moves, draws and failures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_league.games.base import CHANCE, Move, State, winning_seat
+from agent_league.games.base import CHANCE, Move, State, allows, in_words, is_long, winning_seat
 from agent_league.games.registry import Game
 from agent_league.model.results import MatchState, Outcome, Termination
 
 ROLES = ("PLAYER_A", "PLAYER_B")
+SHOWN_MOVES = 50
 
 
 class IllegalMove(Exception):
@@ -64,8 +65,9 @@ class Match:
             return ()
         return tuple(self.players[seat] for seat in self.game.rules.actors(self.position))
 
-    def options(self, player_id: str) -> list[Move]:
-        return list(self.game.rules.legal(self.position, self.players.index(player_id)))
+    def options(self, player_id: str) -> Sequence[Move]:
+        """The legal moves; a range may be too long to be gone through."""
+        return self.game.rules.legal(self.position, self.players.index(player_id))
 
     def view(self, player_id: str) -> Any:
         return self.game.rules.view(self.position, self.players.index(player_id))
@@ -73,8 +75,11 @@ class Match:
     def check(self, player_id: str, move: Move) -> None:
         """Raises IllegalMove unless the rules allow it: same value, same type."""
         options = self.options(player_id)
-        if not any(type(option) is type(move) and option == move for option in options):
-            raise IllegalMove(f"expected one of {options!r:.200}")
+        if allows(options, move):
+            return
+        if is_long(options):
+            raise IllegalMove(f"expected one of {in_words(options)}")
+        raise IllegalMove(f"expected one of {list(options[:SHOWN_MOVES])!r:.200}")
 
     def play(self, moves: Mapping[str, Move]) -> None:
         """Takes the moves of this step: one of each player who was asked, or fewer where one failed."""

@@ -83,6 +83,8 @@ class MatchFile(Part):
     moves: Items[dict[str, Any]]
     protocols: dict[str, str] = Field(default_factory=dict)
     """By player; who isn't there speaks `league.v2`."""
+    move_methods: dict[str, str] = Field(default_factory=dict)
+    """How each player was asked for moves; who isn't there, in the game's own words."""
     strict: bool = False
     tolerated: dict[str, list[str]] = Field(default_factory=dict)
     transcript: Items[Line]

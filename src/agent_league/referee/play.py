@@ -172,6 +172,7 @@ class MatchPlay:
             "draw": {"commitment": commitment(self._seed), "seed": self._seed},
             "moves": match.moves,
             "protocols": {player_id: words.protocol for player_id, words in self._words.items()},
+            "move_methods": {player_id: words.wire.method for player_id, words in self._words.items()},
             "strict": self._desk.strict,
             "tolerated": self.tolerated,
             "transcript": self.transcript.entries,
@@ -207,8 +208,8 @@ class MatchPlay:
 
     async def _begin(self) -> None:
         """Tells those whose protocol says so that both are there, and lets it arrive before the first question."""
-        limit = self._desk.limit(self.match.game.wire.method)
-        calls = {player_id: words.game_start(limit) for player_id, words in self._words.items()}
+        limit = self._desk.limit
+        calls = {player_id: words.game_start(limit(words.wire.method)) for player_id, words in self._words.items()}
         for player_id, call in calls.items():
             self._askers[player_id].notify(call)
         await self._desk.outboxes.settled(player_id for player_id, call in calls.items() if call)
@@ -235,7 +236,7 @@ class MatchPlay:
 
     async def _ask_for_move(self, player_id: str) -> Any:
         question = Question(
-            method=self.match.game.wire.method,
+            method=self._words[player_id].wire.method,
             write=self._words[player_id].question,
             read=lambda answer: self._legal_move(player_id, answer),
             silence=Termination.MOVE_TIMEOUT,
@@ -246,11 +247,12 @@ class MatchPlay:
         return answer
 
     def _legal_move(self, player_id: str, answer: Any) -> Read:
-        read = self._readers[player_id].move(self.match, answer)
+        wire = self._words[player_id].wire
+        read = self._readers[player_id].move(wire, answer)
         try:
             self.match.check(player_id, read.value)
         except IllegalMove as error:
-            raise BadAnswer(str(error), answer, self.match.game.wire.illegal) from None
+            raise BadAnswer(str(error), answer, wire.illegal) from None
         return read
 
     def _draw(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
+from agent_league.games.wire import Wire
 from agent_league.log import redacted
 from agent_league.protocol import v1, v2
 from agent_league.protocol.checks import REQUIRED, check_envelope, check_timestamp, read_fields, wrong_type
@@ -16,7 +17,6 @@ from agent_league.protocol.spellings import tidied
 from agent_league.protocol.v1.checks import OTHER_TYPES
 from agent_league.protocol.v1.checks import check_envelope as check_v1_envelope
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
-from agent_league.referee.match import Match
 
 M = TypeVar("M", bound=Message)
 W = TypeVar("W", bound=v1.V1Message)
@@ -78,13 +78,13 @@ class Reader:
         ack, noted = self._v2(v2.GameJoinAck, answer)
         return Read(ack.accept, noted)
 
-    def move(self, match: Match, answer: Any) -> Read:
+    def move(self, wire: Wire, answer: Any) -> Read:
         """The move inside an answer; whether it is legal is the rules' business."""
         if self._protocol == PROTOCOL_V1:
             response, noted = self._v1(v1.PlayResponse, answer)
             return Read(response.play.value, noted)
-        read, noted = self._v2(match.game.wire.answer, answer)
-        return Read(match.game.wire.move(read), noted)
+        read, noted = self._v2(wire.answer, answer)
+        return Read(wire.move(read), noted)
 
     def _v2(self, model: type[M], answer: Any) -> tuple[M, tuple[str, ...]]:
         said = _object(model.TYPE, answer)

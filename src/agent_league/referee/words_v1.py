@@ -6,9 +6,10 @@ from typing import Any
 
 from agent_league.errors import ErrorCode
 from agent_league.games.base import Move
+from agent_league.games.wire import offered
 from agent_league.log import redacted
 from agent_league.model.results import Outcome
-from agent_league.protocol import v1
+from agent_league.protocol import v1, v2
 from agent_league.protocol.v1.envelope import format_millis
 from agent_league.protocol.v1.game import write_summary
 from agent_league.protocol.v1.ids import conversation_uuid, league_uuid, player_id_v1
@@ -24,8 +25,8 @@ OUTCOMES = {Outcome.WIN: "WIN", Outcome.DRAW: "DRAW", Outcome.TECHNICAL_LOSS: "F
 LONGEST_PLAY = 500
 """Letters of a play that isn't valid that its player is shown again."""
 PLAYER = re.compile(r"[\w.-]+")
-FIRST_GAME = "even_odd"
-"""The game of seed 001; what others need beside it stands in the state of the game."""
+FIRST_GAME = v2.ChooseParityCall
+"""What asks for a move in the game of seed 001; whatever else needs beside it stands in the state of the game."""
 
 
 class WordsV1:
@@ -39,6 +40,7 @@ class WordsV1:
         self._setting = setting
         self._match = setting.match
         self._player_id = player.player_id
+        self.wire = setting.wire_for(player)
 
     def expected(self) -> Mapping[str, Any]:
         return {
@@ -62,17 +64,17 @@ class WordsV1:
         state = {
             "game_type": match.game.game_type,
             "current_player": player_id_v1(match.players[0]),
-            "rules": {"single_round": match.game.game_type == FIRST_GAME, "timeout_per_move": _seconds(limit)},
+            "rules": {"single_round": match.game.wire.call is FIRST_GAME, "timeout_per_move": _seconds(limit)},
         }
         return self._call("GAME_START", v1.GameStart, game_state=state)
 
     def question(self, limit: float) -> Call:
         match = self._match
         special: dict[str, Any] = {"previous_plays": _plays(match)}
-        if match.game.game_type != FIRST_GAME:
+        if self.wire.call is not FIRST_GAME:
             special |= {
                 "game_type": match.game.game_type,
-                "valid_options": match.options(self._player_id),
+                **offered(match.options(self._player_id)),
                 "view": match.view(self._player_id),
                 "your_role": ROLES[match.role(self._player_id)],
             }
@@ -81,7 +83,7 @@ class WordsV1:
             "timeout_seconds": _seconds(limit),
             "game_specific_state": special,
         }
-        return self._call(match.game.wire.method, v1.PlayRequest, v1.PlayResponse.TYPE, game_state=state)
+        return self._call(self.wire.method, v1.PlayRequest, v1.PlayResponse.TYPE, game_state=state)
 
     def validation(self, author: str, move: Move) -> Call | None:
         play = {"action": "choose", "value": move}

@@ -30,6 +30,7 @@ class WordsV2:
         self._order = setting.order
         self._match = setting.match
         self._player_id = player.player_id
+        self.wire = setting.wire_for(player)
         self._standings = player.standings.model_dump()
         self._token = setting.pass_for(player) or ""
 
@@ -61,7 +62,7 @@ class WordsV2:
         return None
 
     def question(self, limit: float) -> Call:
-        match, wire = self._match, self._match.game.wire
+        match, wire = self._match, self.wire
         own = wire.question(
             match.game.game_type,
             match.view(self._player_id),

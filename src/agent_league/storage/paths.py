@@ -59,6 +59,11 @@ class DataPaths:
         return self.history(player_id).with_name("history.journal.jsonl")
 
     @property
+    def learned(self) -> Path:
+        """What players' strategies keep from one league to the next."""
+        return self.data / "learned"
+
+    @property
     def credentials(self) -> Path:
         """The agents' own secrets; the folder is theirs, the league never looks into it."""
         return self.data / "credentials"

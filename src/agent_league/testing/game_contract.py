@@ -7,9 +7,9 @@ Plays the game at random from several seeds and looks at every state on the way.
 with a sentence.
 """
 
-import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice, product
 from random import Random
 from typing import Any
@@ -18,8 +18,19 @@ import orjson
 
 from agent_league.clock import SystemClock
 from agent_league.errors import Refusal
-from agent_league.games.base import CHANCE, Move, State, winning_seat
+from agent_league.games.base import (
+    CHANCE,
+    REPEATING,
+    BadParameters,
+    Move,
+    State,
+    hidden,
+    hides_nothing,
+    is_long,
+    winning_seat,
+)
 from agent_league.games.registry import Game
+from agent_league.games.repeated import Repeated
 from agent_league.players.actuators import Actuators
 from agent_league.players.sensors import Sensors
 from agent_league.protocol.checks import read_fields
@@ -31,6 +42,8 @@ ROLES = ("PLAYER_A", "PLAYER_B")
 MAX_STEPS = 1000
 TRIED = 64
 """So many moves of one state are tried; more of them teach nothing new."""
+WRONG: tuple[Any, ...] = (None, "", "x", True, -1, 0, 1.5, math.nan, 2**70, [], [None], {}, {"x": 1})
+"""What somebody may write for a parameter; most of it makes no game."""
 
 Moves = Mapping[int, Move]
 Said = Sequence[Mapping[str, Move]]
@@ -44,11 +57,15 @@ def check_game(
     `secret_until_drawn=False` is for a game that shows simultaneous choices before chance acts on them.
     """
     contract = GameContract(game, max_steps, secret_until_drawn=secret_until_drawn)
-    for seed in seeds:
-        log, end = contract.play(seed)
-        again, same_end = contract.play(seed)
-        assert (log, end) == (again, same_end), f"{game.game_type}: seed {seed} gave two games, {log} and {again}"
-        assert contract.replay(log) == end, f"{game.game_type}: the log {log}, replayed, doesn't lead to {end!r}"
+    try:
+        for seed in seeds:
+            contract.check_seed(seed)
+        contract.check_declaration()
+        contract.check_parameters()
+    except AssertionError:
+        raise
+    except Exception as error:
+        raise AssertionError(f"{game.game_type}: its rules or its words break down with {error!r}") from error
 
 
 class GameContract:
@@ -59,46 +76,88 @@ class GameContract:
         self._rules = game.rules
         self._max_steps = max_steps
         self._secret_until_drawn = secret_until_drawn
-        self._seen: dict[tuple[int, bytes], list[Move]] = {}
+        self._seen: dict[tuple[int, bytes], Sequence[Move]] = {}
+        self._hides = False
         self._sensors = Sensors("contract", game.game_type)
         self._actuators = Actuators(SystemClock(), lambda: (PLAYERS[0], None))
+
+    def check_seed(self, seed: int) -> None:
+        """A game of random moves is the same again and the same from its log alone; then all its states are seen."""
+        log, end = self.play(seed)
+        again, same_end = self.play(seed)
+        self._claim((log, end) == (again, same_end), f"seed {seed} gave two games, {log} and {again}")
+        self._claim(self.replay(log) == end, f"the log {log}, replayed, doesn't lead to {end!r}")
+        self.look_through(log)
+
+    def check_declaration(self) -> None:
+        """Rules that say what they hide do hide something."""
+        single = self._rules.single if isinstance(self._rules, Repeated) else self._rules
+        idle = hasattr(single, "hidden") and not self._hides
+        self._claim(not idle, "`hidden` names no other state, in any state that was seen")
+
+    def check_parameters(self) -> None:
+        """Whatever is written for a parameter makes a game or raises BadParameters."""
+        for name in (*self._game.parameters, *REPEATING, "no_such_parameter"):
+            for value in WRONG:
+                self._check_parameter(name, value)
 
     def play(self, seed: int) -> tuple[list[Moves], State]:
         """One game of random legal moves: its log and its end."""
         dice = Random(seed)  # noqa: S311 - a game, not a secret
-        state = self._rules.new(self._game.parameters)
-        log: list[Moves] = []
-        said: list[Mapping[str, Move]] = []
+        state, log = self._start(), list[Moves]()
         while actors := self._actors(state):
             self._claim(len(log) < self._max_steps, f"it is not over after {self._max_steps} steps")
-            self._check_state(state)
-            options = {seat: self._options(state, seat) for seat in actors}
-            self._check_moves(state, options)
-            self._check_secrets(state, options)
-            self._check_questions(state, options, len(log))
-            self._check_results(state, said)
-            moves = {seat: dice.choice(legal) for seat, legal in options.items()}
-            state = self._applied(state, moves)
-            log.append(moves)
-            if CHANCE not in moves:
-                said.append({PLAYERS[seat]: move for seat, move in moves.items()})
-        self._check_state(state)
-        self._check_results(state, said)
-        self._check_end(state, said)
+            self._claim_json(state, "a state")
+            log.append({seat: dice.choice(self._options(state, seat)) for seat in actors})
+            state = self._applied(state, log[-1])
         return log, state
 
+    def look_through(self, log: Sequence[Moves]) -> None:
+        """Every state of a game, and all that can be asked, answered and told in it."""
+        state, said = self._start(), list[Mapping[str, Move]]()
+        for step, moves in enumerate(log):
+            options = {seat: self._options(state, seat) for seat in moves}
+            self._check_views(state)
+            self._check_moves(state, options)
+            self._check_secrets(state, options)
+            self._check_questions(state, options, step)
+            self._check_state(state, said)
+            self._check_restored(state, moves)
+            state = self._applied(state, moves)
+            if CHANCE not in moves:
+                said.append({PLAYERS[seat]: move for seat, move in moves.items()})
+        self._claim_json(state, "a state")
+        self._check_views(state)
+        self._check_end(state, said)
+        self._check_state(state, said)
+
     def replay(self, log: Sequence[Moves]) -> State:
-        state = self._rules.new(self._game.parameters)
+        state = self._start()
         for moves in log:
             state = self._rules.apply(state, moves)
         return state
+
+    def _start(self) -> State:
+        return self._rules.new(self._game.parameters)
+
+    def _check_parameter(self, name: str, value: Any) -> None:
+        parameters = {**self._game.parameters, name: value}
+        try:
+            state = replace(self._game, parameters=parameters).rules.new(parameters)
+        except BadParameters as error:
+            self._claim(bool(str(error)), f"BadParameters of {name} = {value!r} says nothing")
+        except Exception as error:
+            sentence = f"{name} = {value!r} must make a game or raise BadParameters, found {error!r}"
+            raise AssertionError(f"{self._game.game_type}: {sentence}") from error
+        else:
+            self._claim_json(state, f"the state made by {name} = {value!r}")
 
     def _claim(self, kept: bool, sentence: str) -> None:
         assert kept, f"{self._game.game_type}: {sentence}"
 
     def _claim_json(self, value: Any, what: str) -> None:
         try:
-            same = orjson.loads(orjson.dumps(value)) == value
+            same = _restored(value) == value
         except TypeError:
             same = False
         self._claim(same, f"{what} doesn't come back from JSON as it was: {value!r}")
@@ -109,37 +168,85 @@ class GameContract:
         self._claim(known, f"actors must be (), (0,), (1,), (0, 1) or (CHANCE,), found {actors!r} in {state!r}")
         return actors
 
-    def _options(self, state: State, seat: int) -> list[Move]:
+    def _options(self, state: State, seat: int) -> Sequence[Move]:
         """The legal moves of an actor; for chance, its outcomes."""
-        legal = list(self._rules.legal(state, seat))
+        legal = _listed(self._rules.legal(state, seat))
         self._claim(bool(legal), f"seat {seat} acts but has no legal move in {state!r}")
         if seat == CHANCE:
             weights = [weight for _, weight in legal]
             positive = all(math.isfinite(weight) and weight > 0 for weight in weights)
             self._claim(positive, f"chance needs weights above 0, found {weights!r} in {state!r}")
             legal = [outcome for outcome, _ in legal]
-        for move in legal:
+        for move in legal if isinstance(legal, list) else (legal[0], legal[-1]):
             self._claim(move is not None, f"None can't be a move (in {state!r}): an answer of null holds no move")
             self._claim_json(move, "a move")
         return legal
 
-    def _check_state(self, state: State) -> None:
-        self._claim_json(state, "a state")
+    def _check_views(self, state: State) -> None:
         for seat in (*BOTH, None):
             self._claim_json(self._rules.view(state, seat), f"the view of seat {seat}")
 
+    def _check_state(self, state: State, said: Said) -> None:
+        """What holds in every state, also in the last one; a match may break off in any, and still has a result."""
+        for words in (self._game.result, self._game.wire.details):
+            self._claim_json(words(state, said, PLAYERS), "a result")
+        if hides_nothing(self._rules):
+            self._check_open(state)
+        for seat in BOTH:
+            for other in hidden(self._rules, state, seat):
+                self._hides = True
+                self._check_hidden(state, other, seat, said)
+
+    def _check_open(self, state: State) -> None:
+        """What `perfect_information` says."""
+        for seat in BOTH:
+            view = self._rules.view(state, seat)
+            self._claim(view == state, f"perfect information, but seat {seat} sees {view!r} in {state!r}")
+        at_once = self._rules.actors(state) == BOTH
+        self._claim(not at_once, f"perfect information, but both choose at once in {state!r}")
+
+    def _check_hidden(self, state: State, other: State, seat: int, said: Said) -> None:
+        """A seat that must not tell two states apart has no way to: not by its view or moves, nor by a result."""
+        self._claim(other != state, f"`hidden` names the state itself: {state!r}")
+        for what, told in (
+            ("its view", lambda one: self._rules.view(one, seat)),
+            ("who acts", self._rules.actors),
+            ("its legal moves", lambda one: self._legal_for(one, seat)),
+            ("the result", lambda one: self._game.result(one, said, PLAYERS)),
+            ("the returns", lambda one: None if self._rules.actors(one) else self._rules.returns(one)),
+            ("the reason", lambda one: None if self._rules.actors(one) else self._reason(one, said)),
+        ):
+            here, there = told(state), told(other)
+            differ = f"seat {seat} can tell {state!r} from {other!r} by {what}: {here!r} and {there!r}"
+            self._claim(here == there, differ)
+
+    def _legal_for(self, state: State, seat: int) -> Sequence[Move]:
+        return _listed(self._rules.legal(state, seat)) if seat in self._rules.actors(state) else ()
+
+    def _check_restored(self, state: State, moves: Moves) -> None:
+        """A match that was read from a file goes on as the one that was written."""
+        restored = _restored(state)
+        for what, told in (
+            ("who acts", self._rules.actors),
+            ("the legal moves", lambda one: [_listed(self._rules.legal(one, seat)) for seat in moves]),
+            ("the views", lambda one: [self._rules.view(one, seat) for seat in (*BOTH, None)]),
+            (f"what comes of {moves}", lambda one: self._applied(one, moves)),
+        ):
+            here, there = told(state), told(restored)
+            self._claim(here == there, f"a round trip of {state!r} through JSON changes {what}: {here!r}, {there!r}")
+
     def _check_moves(self, state: State, options: Mapping[int, Sequence[Move]]) -> None:
-        for chosen in islice(product(*options.values()), TRIED):
+        for chosen in islice(product(*(legal[:TRIED] for legal in options.values())), TRIED):
             self._applied(state, dict(zip(options, chosen, strict=True)))
 
     def _applied(self, state: State, moves: Moves) -> State:
-        before = copy.deepcopy(state)
+        before = orjson.dumps(state)
         try:
             after = self._rules.apply(state, moves)
         except Exception as error:
             name = self._game.game_type
-            raise AssertionError(f"{name}: the legal moves {moves} are refused in {before!r}: {error!r}") from error
-        self._claim(state == before, f"apply changed the old state {before!r} into {state!r}")
+            raise AssertionError(f"{name}: the legal moves {moves} are refused in {state!r}: {error!r}") from error
+        self._claim(orjson.dumps(state) == before, f"apply changed the old state {before.decode()} into {state!r}")
         return after
 
     def _check_secrets(self, state: State, options: Mapping[int, Sequence[Move]]) -> None:
@@ -147,7 +254,7 @@ class GameContract:
         for seat, legal in options.items():
             if seat != CHANCE:
                 view = self._rules.view(state, seat)
-                known = self._seen.setdefault((seat, orjson.dumps(view)), list(legal))
+                known = self._seen.setdefault((seat, orjson.dumps(view)), legal)
                 self._claim(
                     known == legal,
                     f"seat {seat} sees {view!r} and may play {known!r} or {legal!r}: it can't know which",
@@ -172,8 +279,8 @@ class GameContract:
                 continue
             call = self._question(state, seat, legal, step)
             observe, answer = self._hearing()
-            offered = list(observe(call, PLAYERS[seat], ()).legal_moves)
-            self._claim(offered == legal, f"asked for one of {legal!r}, a player hears {offered!r}")
+            offered = _listed(observe(call, PLAYERS[seat], ()).legal_moves)
+            self._claim(_alike(offered, legal), f"asked for one of {legal!r}, a player hears {offered!r}")
             for move in legal[:TRIED]:
                 self._check_answer(answer(call, move), move)
 
@@ -208,16 +315,32 @@ class GameContract:
             raise AssertionError(f"{self._game.game_type}: the answer {move!r} is refused: {refusal}") from refusal
         self._claim(type(heard) is type(move) and heard == move, f"the answer {move!r} is read as {heard!r}")
 
-    def _check_results(self, state: State, said: Said) -> None:
-        """A match may break off in any state, and still has a result."""
-        for words in (self._game.result, self._game.wire.details):
-            self._claim_json(words(state, said, PLAYERS), "a result")
+    def _reason(self, state: State, said: Said) -> Any:
+        seat = winning_seat(self._rules.returns(state))
+        return self._game.wire.reason(state, said, PLAYERS, None if seat is None else PLAYERS[seat])
 
     def _check_end(self, state: State, said: Said) -> None:
         returns: tuple[Any, ...] = tuple(self._rules.returns(state))
         numbers = [isinstance(value, int | float) and math.isfinite(value) for value in returns]
         self._claim(numbers == [True, True], f"returns must be a finite number for each seat, found {returns!r}")
-        seat = winning_seat(returns)
-        winner = None if seat is None else PLAYERS[seat]
-        reason: Any = self._game.wire.reason(state, said, PLAYERS, winner)
+        restored = tuple(self._rules.returns(_restored(state)))
+        self._claim(restored == returns, f"a round trip of {state!r} through JSON changes the returns: {restored!r}")
+        reason = self._reason(state, said)
         self._claim(isinstance(reason, str) and bool(reason), f"a reason must be a sentence, found {reason!r}")
+
+
+def _listed(moves: Sequence[Move]) -> Sequence[Move]:
+    """Moves that can be compared: as a list, but for a long range."""
+    return moves if is_long(moves) else list(moves)
+
+
+def _alike(heard: Sequence[Move], legal: Sequence[Move]) -> bool:
+    """Whether a player heard what it may play; a long range may come as a list, or the other way round."""
+    if isinstance(heard, range) and isinstance(legal, range):
+        return heard in (legal, legal[::-1])
+    return len(heard) == len(legal) and list(heard) == list(legal)
+
+
+def _restored(value: Any) -> Any:
+    """As it comes back from a file or a peer."""
+    return orjson.loads(orjson.dumps(value))

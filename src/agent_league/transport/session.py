@@ -208,6 +208,13 @@ class Session:
             if self.token == stale:
                 await self.register()
 
+    def leave(self) -> None:
+        """Puts away what belongs to a league that is over; the next one may give us another id."""
+        self.token = self.league_id = None
+        self._public_key = self._verifier = None
+        self._referees = {}
+        self.registered.clear()
+
     async def ready(self) -> None:
         """Lets a call through once we are registered; the first may overtake the manager's answer."""
         if self.registered.is_set():

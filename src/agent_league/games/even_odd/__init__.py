@@ -7,10 +7,11 @@ from agent_league.games.registry import Game
 HOW_TO_PLAY = """\
 Both players name a parity, even or odd; a number is drawn, and whoever named its parity wins.
 
-The referee asks both at the same time (CHOOSE_PARITY_CALL), and each answers with one word, \
+The referee asks both at the same time (CHOOSE_PARITY_CALL or GAME_MOVE_CALL), and each answers with one word, \
 exactly "even" or "odd" in small letters; neither sees the other's choice before both are in. Then the referee draws \
 one whole number from min_number to max_number. Whoever named the number's parity wins; if both were right or both \
-were wrong, nobody wins. One number decides the match.
+were wrong, nobody wins. One number decides the game. A view, where one is shown, has `range`, [min_number, \
+max_number]; `choices`, what both named; and `number`, what was drawn; the last two are null before the draw.
 
 The draw is uniform and fixed before anybody is asked: the referee commits to its seed with the invitation and shows \
 the seed at the end, so that everybody can check it. Nothing that a player does changes the number, so an opponent's \

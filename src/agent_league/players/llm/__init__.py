@@ -15,7 +15,10 @@ INSTALL = "pip install 'agent-league[llm]' (in a checkout: .venv/bin/pip install
 
 
 class Llm:
-    """What the entry point names: makes a strategy out of the settings, or says what is missing."""
+    """Asks a language model for every move.
+
+    This is what the entry point names: it makes the strategy out of the settings, or says what is missing.
+    """
 
     @staticmethod
     def check(defaults: PlayerDefaults) -> None:

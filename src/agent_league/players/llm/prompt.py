@@ -9,6 +9,7 @@ from itertools import accumulate, takewhile
 from typing import Any
 
 from agent_league.errors import ConfigError
+from agent_league.games.base import in_words, is_long
 from agent_league.games.registry import load_game
 from agent_league.players.observation import GameRecord, Observation
 from agent_league.protocol.quoting import LONGEST_QUOTE, quoted
@@ -55,7 +56,11 @@ def question(observation: Observation) -> str:
         "earlier_games_with_this_opponent": [_game(game) for game in met[-GAMES_SHOWN:]],
         "earlier_games_with_others": [_game(game) for game in others[-GAMES_SHOWN:]],
     }
-    options = _options(observation.legal_moves)
+    moves = observation.legal_moves
+    if is_long(moves):
+        asked = f"The options are {in_words(moves)}. Which one do you play? Answer with that number as the option."
+        return f"{quoted('situation', situation)}\n{asked}"
+    options = _options(moves)
     asked = f"Which option do you play, from 1 to {sum(map(len, options))}?"
     return f"{quoted('options', options)}\n{quoted('situation', situation)}\n{asked}"
 

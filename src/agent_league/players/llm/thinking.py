@@ -18,6 +18,7 @@ from pydantic_ai.usage import UsageLimits
 
 from agent_league.clock import Clock, SystemClock
 from agent_league.config import LlmSettings
+from agent_league.games.base import in_words, is_long
 from agent_league.log import JsonLogger
 from agent_league.players.deadline import FALLBACK_SECONDS, seconds_to_fall_back, seconds_to_think
 from agent_league.players.decision import ask
@@ -242,14 +243,20 @@ def _agent(model: Model, output: Any, count: Any) -> Agent[Turn, Choice]:
         try:
             _place(choice.option, moves)
         except ValueError:
-            raise ModelRetry(f"There is no such option; answer with a number from 1 to {len(moves)}.") from None
+            options = in_words(moves) if is_long(moves) else f"the numbers from 1 to {len(moves)}"
+            raise ModelRetry(f"There is no such option; answer with one of {options}.") from None
         return choice
 
     return agent
 
 
 def _place(option: int | str, moves: Sequence[Move]) -> int:
-    """Where an answer points: a number from 1, or a move by its own words; a ValueError where to nothing."""
+    """Where an answer points: a number from 1, or a move by its own words; a ValueError where to nothing.
+
+    Of a long range a move is named by itself.
+    """
+    if is_long(moves):
+        return moves.index(int(option))
     if isinstance(option, str):
         return moves.index(option)
     if not 1 <= option <= len(moves):

@@ -1,5 +1,6 @@
 """The built-in strategies, one file an idea. They come in by the entry point group `agent_league.strategies`."""
 
+import inspect
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
@@ -26,6 +27,21 @@ def load_strategy(
     return strategy
 
 
+def strategy_words(name: str) -> str:
+    """What a strategy does, in its own words: its class's docstring."""
+    return inspect.cleandoc(_strategy_class(name).__doc__ or "")
+
+
+def strategy_sentence(name: str) -> str:
+    """The first line of that."""
+    return strategy_words(name).partition("\n")[0]
+
+
+def strategy_games(name: str) -> tuple[str, ...]:
+    """The games that a strategy is made for; none named: any. It plays every other one too, somehow."""
+    return tuple(getattr(_strategy_class(name), "games", ()))
+
+
 def has_settings(name: str) -> bool:
     """Whether a strategy is made from settings."""
     return hasattr(_strategy_class(name), "configured")
@@ -35,6 +51,12 @@ def check_strategy(name: str, defaults: PlayerDefaults) -> None:
     """Raises ConfigError where a strategy with settings says that it can't be made from these."""
     if has_settings(name) and (check := getattr(_strategy_class(name), "check", None)):
         check(defaults)
+
+
+def answers_at_once(name: str) -> bool:
+    """Whether a strategy chooses by itself: its class has a plain function for it, and no coroutine."""
+    choose = getattr(_strategy_class(name), "choose", None)
+    return choose is not None and not inspect.iscoroutinefunction(choose)
 
 
 @cache

@@ -1,21 +1,43 @@
-"""Always the same parity."""
+"""Always the same move, where the game has it; elsewhere any legal one."""
+
+from typing import ClassVar
 
 from agent_league.players.observation import Move, Observation
 
 
-class AlwaysEven:
+class Always:
+    """Plays one move whatever happens."""
+
+    instant = True
+    move: ClassVar[Move]
+
+    def choose(self, observation: Observation) -> Move:
+        return self.move if observation.is_legal(self.move) else observation.random.choice(observation.legal_moves)
+
+
+class AlwaysEven(Always):
     """Plays "even" whatever happens."""
 
-    instant = True
-
-    def choose(self, observation: Observation) -> Move:
-        return "even"
+    games = ("even_odd",)
+    move = "even"
 
 
-class AlwaysOdd:
+class AlwaysOdd(Always):
     """Plays "odd" whatever happens."""
 
-    instant = True
+    games = ("even_odd",)
+    move = "odd"
 
-    def choose(self, observation: Observation) -> Move:
-        return "odd"
+
+class AlwaysCooperate(Always):
+    """Cooperates whatever happens."""
+
+    games = ("prisoners_dilemma",)
+    move = "cooperate"
+
+
+class AlwaysDefect(Always):
+    """Defects whatever happens."""
+
+    games = ("prisoners_dilemma",)
+    move = "defect"

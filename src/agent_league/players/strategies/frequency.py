@@ -4,7 +4,7 @@ from agent_league.players.observation import Move, Observation, counted
 
 
 class Frequency:
-    """Plays something else than the opponent's most frequent move."""
+    """Expects the opponent's most frequent move, and plays what pays best against it."""
 
     instant = True
 
@@ -12,4 +12,4 @@ class Frequency:
         counts = counted(observation.opponent_moves)
         if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
             return observation.random.choice(observation.legal_moves)
-        return observation.other_than(counts[0][0])
+        return observation.best_reply(counts[0][0])

@@ -6,7 +6,7 @@ from agent_league.players.observation import Move, Observation, counted
 
 
 class Markov:
-    """Expects the move that most often followed the opponent's last one."""
+    """Expects the move that most often followed the opponent's last one, and plays what pays best against it."""
 
     instant = True
 
@@ -15,4 +15,4 @@ class Markov:
         followers = counted(after for before, after in pairwise(moves) if before == moves[-1])
         if not followers:
             return observation.random.choice(observation.legal_moves)
-        return observation.other_than(followers[0][0])
+        return observation.best_reply(followers[0][0])

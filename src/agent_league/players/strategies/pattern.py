@@ -6,7 +6,7 @@ LONGEST = 5
 
 
 class Pattern:
-    """Looks for the last moves of the opponent earlier in its history, and expects what followed then."""
+    """Expects what followed when the opponent's last moves came up before, and plays what pays best against it."""
 
     instant = True
 
@@ -14,7 +14,7 @@ class Pattern:
         expected = self.expected(observation.opponent_moves)
         if expected is None:
             return observation.random.choice(observation.legal_moves)
-        return observation.other_than(expected)
+        return observation.best_reply(expected)
 
     @staticmethod
     def expected(moves: list[Move]) -> Move | None:

@@ -4,7 +4,7 @@ from agent_league.players.observation import Move, Observation
 
 
 class RandomChoice:
-    """Plays any legal move, all equally likely."""
+    """Plays any legal move of any game, all equally likely."""
 
     instant = True
 

@@ -58,11 +58,12 @@ class GameStart(V1Message):
 
 
 class SpecificState(Part):
-    """What the game shows; all but `previous_plays` is ours, for games other than Even/Odd."""
+    """What the game shows; all but `previous_plays` is ours, for whoever isn't asked as seed 001 asks in Even/Odd."""
 
     previous_plays: list[Any] | None = None
     game_type: str | None = None
     valid_options: list[Any] | None = None
+    move_schema: dict[str, Any] | None = None
     view: Any = None
     your_role: MatchRole | None = None
 

@@ -126,16 +126,18 @@ def _invited(message: Mapping[str, Any]) -> Asking:
 
 
 def _asked(message: Mapping[str, Any]) -> Asking:
-    """Even/Odd, unless the state of the game lists the moves to choose from."""
+    """Even/Odd as in seed 001, unless the state of the game tells the moves to choose from."""
     state = read_fields(v1.PlayRequest, message).game_state
     special = state.game_specific_state
     game_type = special.game_type or "even_odd"
     own = {"game_type": game_type, **_deadline(message["timestamp"], state.timeout_seconds)}
-    if special.valid_options is None:
+    moves = {"valid_options": special.valid_options, "move_schema": special.move_schema}
+    told = {name: value for name, value in moves.items() if value is not None}
+    if not told:
         return v2.ChooseParityCall, own
     request = {
         "move_type": game_type,
-        "valid_options": special.valid_options,
+        **told,
         "context": special.view,
         "step": state.turn_number - 1,
         "your_role": SEATS[special.your_role or "challenger"],

@@ -13,6 +13,7 @@ from agent_league.protocol.v2.game import (
     GameMoveCall,
     GameMoveResponse,
     GameOver,
+    MoveRequest,
     MoveUsage,
 )
 from agent_league.protocol.v2.queries import LeagueQuery, LeagueQueryResponse
@@ -72,6 +73,7 @@ __all__ = [
     "LeagueRegisterResponse",
     "LeagueStandingsUpdate",
     "MatchResultReport",
+    "MoveRequest",
     "MoveUsage",
     "RefereeRegisterRequest",
     "RefereeRegisterResponse",

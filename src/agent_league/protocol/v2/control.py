@@ -1,6 +1,6 @@
 """How a league and its matches are set going; the seeds leave these two open."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
@@ -29,6 +29,8 @@ class MatchPlayer(Part):
     failures_in_a_row: int = 0
     match_token: str | None = None
     """What vouches for the referee at this player alone."""
+    move_method: Literal["make_move"] | None = None
+    """`make_move`: it takes any game, and is asked in no game's own words."""
 
 
 class MatchScoring(Part):
@@ -47,6 +49,8 @@ class StartMatch(Message):
     round_id: int
     match_id: str
     game_type: str
+    game_parameters: dict[str, Any] | None = None
+    """What the league plays by, beside what the referee's own registry says."""
     player_A: MatchPlayer
     player_B: MatchPlayer
     player_A_id: str | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 from agent_league.errors import ErrorCode
 from agent_league.protocol.envelope import Message, Part
@@ -94,10 +94,16 @@ class ChooseParityResponse(Message):
 
 
 class MoveRequest(Part):
-    """What is asked for: one of `valid_options`, given what the seat may see (`context`)."""
+    """What is asked for: one of `valid_options` or what `move_schema` allows, given what the seat sees (`context`)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["valid_options"]}, {"required": ["move_schema"]}]},
+    )
 
     move_type: str
-    valid_options: list[Any]
+    valid_options: list[Any] | None = None
+    move_schema: dict[str, Any] | None = None
+    """Where the legal moves are too many to be listed: a JSON Schema of them. Where both are there, the list counts."""
     context: Any = None
     step: int
     your_role: RoleInMatch

@@ -4,7 +4,7 @@ Every line must be the one that a referee writes at that point. What differs is 
 retelling ends. Nobody is called, and draws come from the revealed seed.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping
 from itertools import count
 from typing import Any
 
@@ -15,6 +15,7 @@ from agent_league.model.results import MatchState, Termination
 from agent_league.protocol.v1.ids import player_id_v1
 from agent_league.protocol.v2.game import CallContext
 from agent_league.protocol.version import PROTOCOL_V1
+from agent_league.referee.dialect import PLAIN
 from agent_league.referee.match import IllegalMove, Match
 from agent_league.referee.match_file import Line, MatchFile
 from agent_league.referee.reading import Read, Reader
@@ -57,6 +58,7 @@ class Retelling:
         """Method -> the seconds in which to answer, as they were stated first."""
         self._undecided: set[str] = set()
         """Who has yet to answer in this step."""
+        self._check_methods()
 
     def tell(self) -> None:
         """From the invitations to GAME_OVER; raises ThreadLost."""
@@ -82,6 +84,13 @@ class Retelling:
         if self._read < len(self._file.transcript):
             raise ThreadLost(f"line {self._read + 1} comes after the end of the match")
 
+    def _check_methods(self) -> None:
+        """Each player was asked in the game's own words, or in the plain ones."""
+        known = {self.match.game.wire.method, PLAIN.method}
+        for player_id, method in self._file.move_methods.items():
+            if player_id not in self.match.players or method not in known:
+                self._report("messages", f"nobody asks {quoted(player_id)} with {quoted(method)} in this match")
+
     def _enter(self) -> None:
         state = str(self.match.state)
         if self.states[-1:] != [state]:
@@ -90,8 +99,7 @@ class Retelling:
     def _invitations(self) -> None:
         question = "handle_game_invitation"
         answers = self._asked(
-            self.match.players,
-            question,
+            dict.fromkeys(self.match.players, question),
             lambda player_id, answer: self._readers[player_id].join(answer),
             Termination.JOIN_TIMEOUT,
         )
@@ -110,7 +118,7 @@ class Retelling:
         for player_id in self.match.players:
             if self._words[player_id].game_start(0) is not None:
                 number, line = self._next()
-                limit = self._limit(self.match.game.wire.method, line)
+                limit = self._limit(self._words[player_id].wire.method, line)
                 self._check_notice((number, line), player_id, self._words[player_id].game_start(limit), "messages")
 
     def _moves(self) -> None:
@@ -121,7 +129,8 @@ class Retelling:
         self._undecided = set(asked)
         in_turn = any(words.in_turn for words in self._words.values())
         for together in [(player_id,) for player_id in asked] if in_turn else [asked]:
-            new = self._asked(together, self.match.game.wire.method, self._legal_move, Termination.MOVE_TIMEOUT)
+            methods = {player_id: self._words[player_id].wire.method for player_id in together}
+            new = self._asked(methods, self._legal_move, Termination.MOVE_TIMEOUT)
             answers |= new
             for player_id, answer in new.items():
                 if not isinstance(answer, Termination):
@@ -143,7 +152,7 @@ class Retelling:
             self._check_notice(self._next(), player_id, call, "moves")
 
     def _legal_move(self, player_id: str, answer: Any) -> Read:
-        read = self._readers[player_id].move(self.match, answer)
+        read = self._readers[player_id].move(self._words[player_id].wire, answer)
         self.match.check(player_id, read.value)
         return read
 
@@ -158,9 +167,11 @@ class Retelling:
             self._report("draws", f"line {number}: {quoted(line.outcome)} was drawn; the seed gives {quoted(outcome)}")
         self.match.drawn(outcome)
 
-    def _asked(self, players: Sequence[str], method: str, read: Reading, silence: Termination) -> dict[str, Any]:
-        """The answers to one question, in the players' order; their lines may come in any mixture."""
-        open_questions = {player_id: self._question(player_id, method, read, silence) for player_id in players}
+    def _asked(self, methods: Mapping[str, str], read: Reading, silence: Termination) -> dict[str, Any]:
+        """The answers to one question, asked of each player by its method; their lines may come in any mixture."""
+        open_questions = {
+            player_id: self._question(player_id, method, read, silence) for player_id, method in methods.items()
+        }
         answers: dict[str, Any] = {}
         for lines in open_questions.values():
             next(lines)
@@ -178,7 +189,7 @@ class Retelling:
                 answers[str(line.player_id)] = answered.value
                 self._undecided.discard(str(line.player_id))
                 del open_questions[str(line.player_id)]
-        return {player_id: answers[player_id] for player_id in players}
+        return {player_id: answers[player_id] for player_id in methods}
 
     def _question(self, player_id: str, method: str, read: Reading, silence: Termination) -> Lines:
         for attempt in count(1):
@@ -190,7 +201,7 @@ class Retelling:
                 self._expect((number, line), "received", method, player_id)
                 return self._answer(number, player_id, line, read)
             self._expect((number, line), "failed", method, player_id)
-            self._check_failure(asked[1], number, line, lambda answer: read(player_id, answer))
+            self._check_failure(asked[1], number, line, read)
             more = self._another_attempt(player_id, line, attempt)
             told = yield
             self._expect(told, "sent", "notify_game_error", player_id, 1)
@@ -206,15 +217,15 @@ class Retelling:
             invites = line.method == "handle_game_invitation"
             limit = self._limit(str(line.method), line)
             self._check_words(asked, words.invitation(limit) if invites else words.question(limit), "messages")
-        elif line.method == match.game.wire.method and isinstance(line.message, dict):
-            own = match.game.wire.question(
+        elif line.method == words.wire.method and isinstance(line.message, dict):
+            own = words.wire.question(
                 match.game.game_type, match.view(player_id), match.options(player_id), match.step, match.role(player_id)
             )
             for complaint in mismatches(own, line.message):
                 self._report("messages", f"line {number}: {complaint}")
             context = line.message.get("context")
             inside = context.keys() - CallContext.model_fields if isinstance(context, dict) else set()
-            for name in sorted(line.message.keys() - match.game.wire.call.model_fields - own.keys() | inside):
+            for name in sorted(line.message.keys() - words.wire.call.model_fields - own.keys() | inside):
                 self._report("messages", f"line {number}: no question has {quoted(name)}")
 
     def _check_notice(self, told: tuple[int, Line], player_id: str, call: Call | None, check: str) -> None:
@@ -246,27 +257,27 @@ class Retelling:
 
     def _what_was_cut(self, player_id: str, line: Line) -> Any:
         """An answer that was too long to be kept says what the rest of the file says of it."""
-        if line.method != self.match.game.wire.method:
+        if line.method != self._words[player_id].wire.method:
             return self._file.termination(player_id) != Termination.DECLINED
         step = len(self.match.moves)
         move = self._file.moves[step].get(player_id) if step < len(self._file.moves) else None
         self.match.check(player_id, move)
         return move
 
-    def _check_failure(self, asked: Line, number: int, line: Line, read: Callable[[Any], Read]) -> None:
+    def _check_failure(self, asked: Line, number: int, line: Line, read: Reading) -> None:
         """An answer that is called bad must be bad, and a player that is called late must have had its time."""
         words = self._words[str(line.player_id)]
-        fault = self._fault(line.message, read)
+        fault = self._fault(str(line.player_id), line.message, read)
         for doubt in doubts(asked, line, fault, strict=self._file.strict, has_tokens=words.has_tokens):
             self._report("failures", f"line {number}: {doubt}")
 
-    def _fault(self, answer: Any, read: Callable[[Any], Read]) -> ErrorCode | None:
+    def _fault(self, player_id: str, answer: Any, read: Reading) -> ErrorCode | None:
         try:
-            read(answer)
+            read(player_id, answer)
         except BadAnswer as error:
             return error.code
         except IllegalMove:
-            return self.match.game.wire.illegal
+            return self._words[player_id].wire.illegal
         return None
 
     def _another_attempt(self, player_id: str, line: Line, attempt: int) -> bool:

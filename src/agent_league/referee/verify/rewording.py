@@ -4,14 +4,14 @@ Envelopes are left to `forms`, moments to nobody: they can't be known.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 from agent_league.clock import SystemClock, parse_utc
 from agent_league.protocol import v2
 from agent_league.protocol.v1.checks import REQUIRED as V1_ENVELOPE
 from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.dialect import Setting, Words
+from agent_league.referee.dialect import PLAIN, Setting, Words
 from agent_league.referee.match import Match
 from agent_league.referee.match_file import MatchFile
 from agent_league.referee.verify.comparing import differences
@@ -28,7 +28,7 @@ SLACK_SECONDS = 0.1
 
 def words_of(file: MatchFile, match: Match) -> dict[str, Words]:
     """What the referee had to say, by player."""
-    a, b = (MatchPlayer(player_id=player_id, display_name=player_id, endpoint="") for player_id in file.pair)
+    a, b = (_player(file, player_id) for player_id in file.pair)
     order = v2.StartMatch.write(
         sender="league_manager",
         timestamp="",
@@ -45,6 +45,12 @@ def words_of(file: MatchFile, match: Match) -> dict[str, Words]:
         player.player_id: (WordsV1 if file.protocol_of(player.player_id) == PROTOCOL_V1 else WordsV2)(setting, player)
         for player in (a, b)
     }
+
+
+def _player(file: MatchFile, player_id: str) -> MatchPlayer:
+    plainly = file.move_methods.get(player_id) == PLAIN.method
+    method: Literal["make_move"] | None = "make_move" if plainly else None
+    return MatchPlayer(player_id=player_id, display_name=player_id, endpoint="", move_method=method)
 
 
 def departures(call: Call, message: Any) -> Iterator[str]:

@@ -3,17 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_league.games.base import BadParameters, Move, State
+from agent_league.games.base import Move, State, whole_number
 from agent_league.games.registry import Game
 
 
-class NimRules:
+class SticksRules:
     """A heap of sticks; each turn takes one to `most`."""
 
     def new(self, config: Mapping[str, Any]) -> State:
-        if config["sticks"] < 1:
-            raise BadParameters(f"sticks must be 1 or more, found {config['sticks']!r}")
-        return {"left": config["sticks"], "most": config["most"], "turn": 0}
+        left, most = whole_number(config, "sticks", 7, 1, 10**6), whole_number(config, "most", 3, 1, 10**6)
+        return {"left": left, "most": most, "turn": 0}
 
     def actors(self, state: State) -> tuple[int, ...]:
         return (state["turn"],) if state["left"] else ()
@@ -31,4 +30,4 @@ class NimRules:
         return (-1.0, 1.0) if state["turn"] == 0 else (1.0, -1.0)
 
 
-NIM = Game("nim", NimRules(), parameters={"sticks": 7, "most": 3})
+STICKS = Game("sticks", SticksRules(), parameters={"sticks": 7, "most": 3})

@@ -1,0 +1,222 @@
+"""`league evaluate`: the private league of seed 001, and a report on how ready a player is."""
+
+import asyncio
+import secrets
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from agent_league.cli import FAILED, INTERRUPTED
+from agent_league.cli.options import Param, PlayerProtocol, open_config, parameters_of, put_out, say
+from agent_league.model.names import printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from agent_league.lab.evaluation.evaluator import Request
+    from agent_league.lab.evaluation.findings import Sheet
+    from agent_league.lab.evaluation.model import Evaluation, Played
+
+    Watch = Callable[[str, Played | None], None]
+
+FOLDER = Path("evaluations")
+STYLES = {"PASS": "green", "FAIL": "bold red", "not judged": "yellow"}
+
+
+def evaluate(
+    player: Annotated[
+        str, typer.Argument(metavar="PLAYER", help="A running player's address, or the name of a strategy.")
+    ],
+    game: Annotated[str, typer.Option(help="The game to play, see `league games`.", metavar="GAME")] = "even_odd",
+    param: Param = None,
+    games: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Games against each opponent, sides alternating.")
+    ] = 100,
+    earlier: Annotated[
+        str | None, typer.Option(metavar="PLAYER", help="Its own earlier version: an address or a strategy.")
+    ] = None,
+    seed: Annotated[str | None, typer.Option(help="The same seed gives the same draws and the same opponents.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the report goes (default: a new folder in evaluations/).")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    protocol: Annotated[
+        PlayerProtocol | None, typer.Option(help="What the player speaks (default: found out).")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.1, metavar="SECONDS", help="No call may take longer than this.")
+    ] = None,
+    wait: Annotated[
+        float, typer.Option(min=0, max=600, metavar="SECONDS", help="Time for the player to appear and to register.")
+    ] = 5.0,
+    minutes: Annotated[float, typer.Option(min=0.01, max=1440, help="All games together may take so long.")] = 30.0,
+    manager_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Where we play the manager (default: 8000 where that is free)."),
+    ] = None,
+) -> None:
+    """Play a player against random, deterministic and mirror agents and its earlier version, and report on it.
+
+    The report judges 001's criteria: valid messages, timeouts, win rate, bad input; as Markdown, HTML with plots, and
+    JSON. A running player registers with us, as with any manager, or is started with --practice. Five failures in a row
+    end a series. Exit code 0: nothing failed that could be judged. 1: a criterion failed (the win rate of a game of
+    luck is none). 2: nothing could be evaluated. 130: interrupted; what there was is in the report.
+    """
+    from agent_league.lab.evaluation.report import check_folder
+
+    if out is not None:
+        check_folder(out)
+    request = _request(
+        player, game, parameters_of(param), games, earlier, seed, protocol, timeout, wait, minutes, manager_port
+    )
+    codes: list[int] = []
+
+    async def run() -> None:
+        with _progress(request, quiet=json) as watch:
+            evaluation = await _evaluated(request, watch)
+        # Before the loop ends: a strategy that never comes back would keep it, and the report with it.
+        codes.append(_finish(evaluation, out, as_json=json))
+
+    asyncio.run(run())  # uvloop's clock counts milliseconds, and answers take less
+    if codes[0]:
+        raise typer.Exit(codes[0])
+
+
+def _request(
+    player: str,
+    game: str,
+    parameters: Mapping[str, Any],
+    games: int,
+    earlier: str | None,
+    seed: str | None,
+    protocol: PlayerProtocol | None,
+    timeout: float | None,
+    wait: float,
+    minutes: float,
+    manager_port: int | None,
+) -> "Request":
+    """What is wanted, by the SHARED folder's settings where there is one; none is made for this."""
+    from agent_league.arena.checks import game_with
+    from agent_league.config.home import find_home
+    from agent_league.config.models import PlayerDefaults, Timeouts
+    from agent_league.lab.evaluation.evaluator import Request
+
+    home = find_home(Path.cwd())
+    loader = open_config(home, None) if home else None
+    known = loader.load_games_registry().parameters(game) if loader else {}
+    return Request(
+        player=player,
+        game=game_with(game, {**known, **parameters}),
+        seed=seed if seed is not None else str(secrets.randbelow(10**9)),
+        games=games,
+        earlier=earlier,
+        protocol=f"league.{protocol.value}" if protocol else None,
+        timeout=timeout,
+        timeouts=loader.load_system().timeouts if loader else Timeouts(),
+        wait=wait,
+        manager_port=manager_port,
+        bound=minutes * 60,
+        defaults=loader.load_player_defaults() if loader else PlayerDefaults(),
+    )
+
+
+async def _evaluated(request: "Request", watch: "Watch") -> "Evaluation":
+    """What was found, also where Ctrl-C ended it."""
+    from agent_league.arena.solo import interruption
+    from agent_league.lab.evaluation.evaluator import Evaluator
+
+    evaluator = Evaluator(request, watch, say)
+    running = asyncio.create_task(evaluator.run())
+    stopping = asyncio.create_task(interruption().wait())
+    await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if running.done():
+        return running.result()
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    return evaluator.found(interrupted=True)
+
+
+def _finish(evaluation: "Evaluation", out: Path | None, *, as_json: bool) -> int:
+    """Writes the report and says what is in it; the exit code."""
+    from agent_league.lab.evaluation import report
+    from agent_league.lab.evaluation.criteria import judge
+    from agent_league.lab.evaluation.findings import failed
+
+    if evaluation.interrupted and not evaluation.games:
+        say("Interrupted before the first game was over; there is nothing to report.")
+        return INTERRUPTED
+    folder = out or report.default_folder(evaluation, FOLDER)
+    report.write_report(evaluation, folder)
+    if as_json:
+        put_out(report.as_json(evaluation).rstrip().encode())
+    else:
+        _show(evaluation)
+    say(f"The report is in {folder}: evaluation.html and evaluation.md with plots, evaluation.json with all numbers.")
+    if evaluation.interrupted:
+        say(f"Interrupted: it tells of {len(evaluation.games)} games.")
+        return INTERRUPTED
+    return FAILED if failed(judge(evaluation)) else 0
+
+
+@contextmanager
+def _progress(request: "Request", *, quiet: bool) -> "Iterator[Watch]":
+    """A bar on stderr, for a person who watches; a line for each opponent where nobody does."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(file=sys.stderr)  # this stream, whatever stands in for it later
+    with Progress(*columns, console=console, transient=True, disable=quiet or not sys.stderr.isatty()) as progress:
+        bar = progress.add_task("", total=request.games)
+
+        def watch(opponent: str, game: "Played | None") -> None:
+            if game is None:
+                progress.reset(bar, description=f"Against {opponent}", total=request.games)
+                if not quiet and progress.disable:
+                    say(f"Against {opponent} ...")
+            else:
+                progress.advance(bar)
+
+        yield watch
+
+
+def _show(evaluation: "Evaluation") -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+
+    from agent_league.lab.evaluation import findings
+    from agent_league.lab.evaluation.criteria import judge
+
+    console = Console(highlight=False)
+    console.print(_table(findings.short_results(evaluation), f"{evaluation.player}: {evaluation.title}"))
+    console.print(_table(findings.times_sheet(evaluation), "Response times"))
+    if evaluation.faults:
+        console.print(_table(findings.faults_sheet(evaluation), "Messages that are not valid"))
+    for one in judge(evaluation):
+        console.print(Text(f"{one.verdict.value:12}{one.name}", style=STYLES[one.verdict.value]))
+        for line in filter(None, (one.found, one.note)):
+            console.print(Padding(Text(printable(line)), (0, 0, 0, 12)))
+    for remark in findings.remarks(evaluation):
+        console.print(Text(printable(remark)))
+    console.print(Text(findings.sentence(evaluation)))
+
+
+def _table(sheet: "Sheet", title: str) -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(
+        title=Text(printable(title)), title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False
+    )
+    for name in sheet.head:
+        table.add_column(Text(name))
+    for row in sheet.rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table

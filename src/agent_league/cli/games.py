@@ -1,0 +1,164 @@
+"""`league games`: which games there are, by what rules they are played, and how to begin."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from agent_league.cli.options import Home, open_config, put_out
+from agent_league.errors import AgentLeagueError, UserError
+
+if TYPE_CHECKING:
+    from agent_league.config import GamesRegistry
+    from agent_league.games.registry import Game
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def games(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A game, whose rules to tell, or a source of games.")
+    ] = None,
+    home: Home = None,
+    json: Json = False,
+) -> None:
+    """List the games that can be played here; with a name, tell its rules in full.
+
+    Games of other packages are among them, and the sources of many games, such as openspiel.
+    """
+    from agent_league.games.registry import source_names
+
+    registry = _registry(home)
+    if name is None:
+        found = _all(registry)
+        put_out(orjson.dumps(found)) if json else _show_all(found)
+    elif name in source_names():
+        listed = _names_of(name)
+        put_out(orjson.dumps({"source": name, "games": listed})) if json else _print("\n".join(listed))
+    else:
+        from agent_league.arena.checks import not_playable
+
+        if problem := not_playable(name):
+            raise UserError(problem)
+        told = _in_full(_game(name, registry), registry)
+        put_out(orjson.dumps(told)) if json else _show(told)
+
+
+def _registry(home: Path | None) -> "GamesRegistry":
+    """The one of the SHARED folder at hand; without such a folder every game is as its own package has it."""
+    from agent_league.config import GamesRegistry
+    from agent_league.config.home import find_home
+
+    found = home or find_home(Path.cwd())
+    return open_config(found, None).load_games_registry() if found else GamesRegistry(games=())
+
+
+def _all(registry: "GamesRegistry") -> dict[str, Any]:
+    """All games and sources; one that somebody else has broken is told with what is wrong with it."""
+    from agent_league.games.registry import game_types, load_source, source_names
+
+    found: list[dict[str, Any]] = []
+    for game_type in game_types():
+        try:
+            found.append(_told(_game(game_type, registry), registry))
+        except Exception as error:  # noqa: BLE001 - another package's, and no reason to hide the rest
+            found.append({"game_type": game_type, "error": _problem(error)})
+    sources: list[dict[str, Any]] = []
+    for source in source_names():
+        try:
+            load_source(source)  # how many games it has would load its library, which may take seconds
+            sources.append({"source": source})
+        except Exception as error:  # noqa: BLE001 - as above
+            sources.append({"source": source, "error": _problem(error)})
+    return {"games": found, "sources": sources}
+
+
+def _game(game_type: str, registry: "GamesRegistry") -> "Game":
+    from agent_league.games.registry import load_game
+
+    return load_game(game_type).with_parameters(registry.parameters(game_type))
+
+
+def _told(game: "Game", registry: "GamesRegistry") -> dict[str, Any]:
+    entry = registry.entry(game.game_type)
+    return {
+        "game_type": game.game_type,
+        "title": entry.display_name or game.title or game.game_type,
+        "summary": next(iter(game.how_to_play.splitlines()), entry.description),
+        "parameters": dict(game.parameters),
+        "active": entry.active,
+    }
+
+
+def _in_full(game: "Game", registry: "GamesRegistry") -> dict[str, Any]:
+    from agent_league.arena.rulebook import rules_of
+
+    return _told(game, registry) | rules_of(game) | {"start": f"league run --game {game.game_type} --players 4"}
+
+
+def _names_of(source: str) -> list[str]:
+    from agent_league.games.registry import load_source
+
+    try:
+        return [f"{source}:{name}" for name in load_source(source).names()]
+    except AgentLeagueError:
+        raise
+    except Exception as error:  # noqa: BLE001 - another package's, at the end of a command
+        raise UserError(f"the source {source!r} can't be used: {error!r}") from None
+
+
+def _show_all(found: Mapping[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from agent_league.model.names import printable
+
+    console = Console(highlight=False)
+    table = Table("Game", "In short", "Parameters")
+    for game in found["games"]:
+        told = f"can't be used: {game['error']}" if "error" in game else game["summary"]
+        name = game["game_type"] + ("" if game.get("active", True) else " (not offered)")
+        cells = (name, told, _set(game.get("parameters", {})))
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    console.print(table)
+    for source in found["sources"]:
+        name = source["source"]
+        told = f"can't be used: {source['error']}" if "error" in source else f"`league games {name}` lists them"
+        console.print(Text(printable(f"{name}:NAME, {told}")), soft_wrap=True)
+    console.print("`league games NAME` tells the rules; `league run --game NAME` plays a league.", soft_wrap=True)
+
+
+def _show(told: Mapping[str, Any]) -> None:
+    offered = [] if told["active"] else ["It isn't offered here: games_registry.json says `active: false`."]
+    _print(
+        "\n".join(
+            [
+                f"{told['title']} ({told['game_type']})",
+                "",
+                told["how_to_play"].rstrip(),
+                "",
+                f"Parameters: {_set(told['parameters']) or 'none'}; and, as for every game, repeat and first_to.",
+                f"Players are asked with {told['question']} ({told['method']}).",
+                *offered,
+                f"Start a league: {told['start']}",
+            ]
+        )
+    )
+
+
+def _set(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={orjson.dumps(value).decode()}" for name, value in parameters.items())
+
+
+def _problem(error: Exception) -> str:
+    return str(error) if isinstance(error, AgentLeagueError) else repr(error)
+
+
+def _print(text: str) -> None:
+    from agent_league.model.names import printable
+
+    for line in text.split("\n"):
+        typer.echo(printable(line))

@@ -1,0 +1,75 @@
+"""`league strategies`: how players can play, in a sentence each."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from agent_league.cli.games import Json
+from agent_league.cli.options import put_out
+
+
+def strategies(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The one to tell all about.")] = None,
+    json: Json = False,
+) -> None:
+    """List the strategies that players can have; with a name, tell all about it."""
+    from agent_league.errors import UserError
+    from agent_league.players.strategies import strategy_names
+
+    known = strategy_names()
+    if name is None:
+        found = [_told(one) for one in known]
+        put_out(orjson.dumps({"strategies": found})) if json else _show_all(found)
+        return
+    if name not in known:
+        raise UserError(f"no strategy {name!r} is installed (there are: {', '.join(known) or 'none'})")
+    told = _told(name)
+    put_out(orjson.dumps(told)) if json else _show(told)
+
+
+def _told(name: str) -> dict[str, Any]:
+    """What a strategy says of itself; one that somebody else has broken is told with what is wrong with it."""
+    from agent_league.players.strategies import strategy_games, strategy_sentence, strategy_words
+
+    try:
+        return {
+            "strategy": name,
+            "summary": strategy_sentence(name),
+            "games": list(strategy_games(name)),
+            "description": strategy_words(name),
+        }
+    except Exception as error:  # noqa: BLE001 - another package's, and no reason to hide the rest
+        return {"strategy": name, "error": repr(error)}
+
+
+def _show_all(found: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from agent_league.model.names import printable
+
+    table = Table("Strategy", "In a sentence", "Games")
+    for told in found:
+        sentence = f"can't be used: {told['error']}" if "error" in told else told["summary"]
+        cells = (told["strategy"], sentence, _games(told))
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("`league player --strategy NAME` plays so; `league strategies NAME` tells more.", soft_wrap=True)
+
+
+def _show(told: Mapping[str, Any]) -> None:
+    from agent_league.model.names import printable
+
+    words = f"can't be used: {told['error']}" if "error" in told else told["description"]
+    for line in (f"{told['strategy']}, for {_games(told)}", "", *words.split("\n")):
+        typer.echo(printable(line))
+
+
+def _games(told: Mapping[str, Any]) -> str:
+    if "error" in told:
+        return ""
+    return ", ".join(told["games"]) or "any game"

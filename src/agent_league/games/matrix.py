@@ -1,0 +1,41 @@
+"""Games of one choice each, made at the same time: a table says what every pair of moves pays.
+
+The table is in the view, so that a player who knows nothing of the game can find its best reply.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent_league.games.base import Move, State
+
+
+class MatrixRules(ABC):
+    """Rules that follow from a table."""
+
+    moves: tuple[Move, ...]
+
+    @abstractmethod
+    def table(self, config: Mapping[str, Any]) -> list[list[Any]]:
+        """For every pair of moves [move of seat 0, move of seat 1, what 0 is paid, what 1 is paid]; may raise
+        BadParameters.
+        """
+
+    def new(self, config: Mapping[str, Any]) -> State:
+        return {"payoffs": self.table(config), "choices": None}
+
+    def actors(self, state: State) -> tuple[int, ...]:
+        return (0, 1) if state["choices"] is None else ()
+
+    def legal(self, state: State, seat: int) -> Sequence[Any]:
+        return self.moves
+
+    def apply(self, state: State, moves: Mapping[int, Move]) -> State:
+        return {**state, "choices": [moves[0], moves[1]]}
+
+    def view(self, state: State, seat: int | None) -> Any:
+        return state
+
+    def returns(self, state: State) -> tuple[float, float]:
+        a, b = state["choices"]
+        return next((float(row[2]), float(row[3])) for row in state["payoffs"] if row[0] == a and row[1] == b)

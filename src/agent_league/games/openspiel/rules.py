@@ -1,0 +1,203 @@
+"""The rules of any OpenSpiel game for two, over a state that is the list of actions so far.
+
+OpenSpiel's own positions are remembered, so that a game isn't played again at every question. A move is what OpenSpiel
+calls it, where that tells the legal ones apart; else its number.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from itertools import product
+from typing import Any
+
+from agent_league.games.base import CHANCE, REPEATING, BadParameters, Move, State, check_names
+from agent_league.games.trial import complaint, fitting
+
+HOW_MANY_PLAY = ("players", "num_players", "numPlayers")
+"""What games call the parameter that says it; here it is always 2."""
+OURS = {**dict.fromkeys(HOW_MANY_PLAY, 2), "ansi_color_output": False}
+MOST_POSITIONS = 1024
+MOST_GAMES = 64
+LARGEST_TABLE = 256
+IN_ITS_SOURCE = re.compile(r"^\S+\.(cc|h):\d+ ")
+
+Given = tuple[tuple[str, Any], ...]
+"""Parameters that aren't OpenSpiel's own, in the order of their names."""
+
+
+def library() -> Any:
+    """OpenSpiel, loaded when it is first needed; raises ImportError."""
+    return import_module("pyspiel")
+
+
+@cache
+def kinds() -> dict[str, Any]:
+    """What OpenSpiel says of each of its games."""
+    return {kind.short_name: kind for kind in library().registered_games()}
+
+
+class Position:
+    """A position of OpenSpiel's, which nobody changes, and the moves in it."""
+
+    __slots__ = ("_moves", "at")
+
+    def __init__(self, at: Any) -> None:
+        self.at = at
+        self._moves: dict[int, dict[Move, int]] = {}
+
+    def actors(self) -> tuple[int, ...]:
+        if self.at.is_terminal():
+            return ()
+        return (0, 1) if self.at.is_simultaneous_node() else (self.at.current_player(),)
+
+    def moves(self, seat: int) -> dict[Move, int]:
+        """The legal moves of one who acts, and their numbers."""
+        found = self._moves.get(seat)
+        if found is None:
+            numbers = _legal(self.at, seat)
+            names = [self.at.action_to_string(seat, number) for number in numbers]
+            told_apart = all(names) and len(set(names)) == len(names)
+            found = self._moves[seat] = dict(zip(names if told_apart else numbers, numbers, strict=True))
+        return found
+
+    def after(self, numbers: Iterable[int]) -> "Position":
+        """The position after these actions; raises ValueError where one isn't legal."""
+        at, rest = self.at.clone(), iter(numbers)
+        for number in rest:
+            if at.is_simultaneous_node():
+                other = next(rest)
+                _check(at, 0, number)
+                _check(at, 1, other)
+                at.apply_actions([number, other])
+            else:
+                _check(at, at.current_player(), number)
+                at.apply_action(number)
+        return Position(at)
+
+
+class OpenSpielRules:
+    """The rules of one game of OpenSpiel. `tried` goes without a trial of the parameters."""
+
+    def __init__(self, name: str, *, tried: bool = False) -> None:
+        self._name = name
+        self._tried = tried
+        self._kind = kinds()[name]
+        self._positions: dict[tuple[Given, tuple[int, ...]], Position] = {}
+        self._starts: dict[Given, Position] = {}
+        self._tables: dict[Given, list[list[Any]]] = {}
+        known, kind = library().GameType, self._kind
+        self._is_matrix = kind.information == known.Information.ONE_SHOT
+        by_turns = kind.dynamics == known.Dynamics.SEQUENTIAL
+        self.perfect_information = by_turns and kind.information == known.Information.PERFECT_INFORMATION
+
+    def new(self, config: Mapping[str, Any]) -> State:
+        parameters = dict(self._given(config))
+        return self._state(parameters, [], self._start(tuple(parameters.items())))
+
+    def actors(self, state: State) -> tuple[int, ...]:
+        return self._position(state).actors()
+
+    def legal(self, state: State, seat: int) -> Sequence[Any]:
+        position = self._position(state)
+        if seat not in position.actors():
+            return []
+        if seat != CHANCE:
+            return list(position.moves(seat))
+        weights = dict(position.at.chance_outcomes())
+        return [(move, weights[number]) for move, number in position.moves(CHANCE).items() if weights[number] > 0]
+
+    def apply(self, state: State, moves: Mapping[int, Move]) -> State:
+        before = self._position(state)
+        numbers = [before.moves(seat)[move] for seat, move in sorted(moves.items())]
+        actions, after = [*state["actions"], *numbers], before.after(numbers)
+        self._remember((_key(state["parameters"]), tuple(actions)), after)
+        return self._state(state["parameters"], actions, after)
+
+    def view(self, state: State, seat: int | None) -> Any:
+        """The state itself where nothing is hidden; else what OpenSpiel says that this seat knows."""
+        if self.perfect_information:
+            return state
+        at = self._position(state).at
+        if seat is None:
+            return {**state, "board": str(at)}
+        if self._kind.provides_information_state_string:
+            seen = {"information_state": at.information_state_string(seat)}
+        else:
+            seen = {"observation": at.observation_string(seat)}
+        if self._is_matrix:
+            seen["payoffs"] = self._table(_key(state["parameters"]))
+        return seen
+
+    def returns(self, state: State) -> tuple[float, float]:
+        a, b = self._position(state).at.returns()
+        return (a, b)
+
+    def _state(self, parameters: Mapping[str, Any], actions: list[int], position: Position) -> State:
+        state = {"parameters": parameters, "actions": actions}
+        return {**state, "board": str(position.at)} if self.perfect_information else state
+
+    def _given(self, config: Mapping[str, Any]) -> Given:
+        """The parameters that differ from OpenSpiel's own; raises BadParameters."""
+        own = self._kind.parameter_specification
+        check_names(config, *own)
+        given = {}
+        for name in sorted(set(config).difference(REPEATING)):
+            value = fitting(name, config[name], own[name])
+            if name in HOW_MANY_PLAY:
+                if value != 2:
+                    raise BadParameters(f"{name} must be 2, as a match has two players; found {value!r}")
+            elif value != own[name]:
+                given[name] = value
+        return tuple(given.items())
+
+    def _start(self, given: Given) -> Position:
+        """The first position; one under parameters that OpenSpiel doesn't survive is never made."""
+        found = self._starts.get(given)
+        if found is None:
+            problem = complaint(type(self), self._name, dict(given)) if given and not self._tried else None
+            if problem:
+                raise BadParameters(f"OpenSpiel makes no {self._name} of these: {IN_ITS_SOURCE.sub('', problem)}")
+            ours = {name: value for name, value in OURS.items() if name in self._kind.parameter_specification}
+            found = Position(library().load_game(self._name, ours | dict(given)).new_initial_state())
+            if len(self._starts) >= MOST_GAMES:
+                self._starts.clear()
+                self._tables.clear()
+            self._starts[given] = found
+        return found
+
+    def _position(self, state: State) -> Position:
+        key = (_key(state["parameters"]), tuple(state["actions"]))
+        found = self._positions.get(key)
+        if found is None:
+            found = self._start(key[0]).after(key[1])
+            self._remember(key, found)
+        return found
+
+    def _remember(self, key: tuple[Given, tuple[int, ...]], position: Position) -> None:
+        if len(self._positions) >= MOST_POSITIONS:
+            self._positions.clear()
+        self._positions[key] = position
+
+    def _table(self, given: Given) -> list[list[Any]]:
+        """What every pair of moves pays, where there aren't too many of them."""
+        if given not in self._tables:
+            start = self._start(given)
+            a, b = start.moves(0), start.moves(1)
+            pairs = product(a, b) if len(a) * len(b) <= LARGEST_TABLE else ()
+            self._tables[given] = [[x, y, *start.after([a[x], b[y]]).at.returns()] for x, y in pairs]
+        return self._tables[given]
+
+
+def _key(parameters: Mapping[str, Any]) -> Given:
+    return tuple(sorted(parameters.items()))
+
+
+def _legal(at: Any, seat: int) -> list[int]:
+    numbers: list[int] = at.legal_actions(seat) if at.is_simultaneous_node() else at.legal_actions()
+    return numbers
+
+
+def _check(at: Any, seat: int, number: int) -> None:
+    if number not in _legal(at, seat):
+        raise ValueError(f"{number!r:.80} is no legal action of seat {seat}")

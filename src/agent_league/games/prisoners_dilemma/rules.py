@@ -1,0 +1,39 @@
+"""The rules of the prisoner's dilemma: cooperate or defect. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_league.games.base import BadParameters, check_names
+from agent_league.games.matrix import MatrixRules
+
+DEFAULTS = {"temptation": 5, "reward": 3, "punishment": 1, "sucker": 0}
+LARGEST = 1_000_000
+
+
+class PrisonersDilemmaRules(MatrixRules):
+    """What is paid comes from the parameters, and must make a dilemma."""
+
+    moves = ("cooperate", "defect")
+
+    def table(self, config: Mapping[str, Any]) -> list[list[Any]]:
+        check_names(config, *DEFAULTS)
+        temptation, reward, punishment, sucker = (_amount(config, name) for name in DEFAULTS)
+        found = f"{temptation!r}, {reward!r}, {punishment!r} and {sucker!r}"
+        if not temptation > reward > punishment > sucker:
+            raise BadParameters(f"temptation > reward > punishment > sucker must hold, found {found}")
+        if 2 * reward <= temptation + sucker:
+            raise BadParameters(f"2 x reward must be more than temptation + sucker, found {found}")
+        cooperate, defect = self.moves
+        return [
+            [cooperate, cooperate, reward, reward],
+            [cooperate, defect, sucker, temptation],
+            [defect, cooperate, temptation, sucker],
+            [defect, defect, punishment, punishment],
+        ]
+
+
+def _amount(config: Mapping[str, Any], name: str) -> float:
+    value = config.get(name, DEFAULTS[name])
+    if not isinstance(value, int | float) or isinstance(value, bool) or not -LARGEST <= value <= LARGEST:
+        raise BadParameters(f"{name} must be a number from -{LARGEST} to {LARGEST}, found {value!r:.80}")
+    return value

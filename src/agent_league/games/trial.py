@@ -1,0 +1,95 @@
+"""Parameters tried out in a process of their own, before they are used in this one.
+
+Libraries of games end the process, hang or take all memory on some parameters, and parameters may come from anybody.
+Knows no library: `rules` is any class that is made of a name, and of `tried` where no trial is wanted.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from agent_league.games.base import CHANCE, BadParameters, Rules
+
+SECONDS = 10
+BYTES = 4 << 30
+STEPS = 50
+LONGEST_TEXT = 1000
+INVALID = re.compile(r"\binvalid\b", re.IGNORECASE)
+"""Some libraries say so, and go on with whatever lies in memory."""
+KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+def fitting(name: str, value: Any, own: Any) -> Any:
+    """A parameter of the kind that the library's own value for it has; raises BadParameters."""
+    kind = type(own)
+    fits = type(value) is kind or (kind is float and type(value) is int)
+    if fits and kind is str:
+        fits = len(value) <= LONGEST_TEXT
+    elif fits:
+        fits = -(2**31) < value < 2**31
+    if not fits:
+        raise BadParameters(f"{name} must be {KINDS[kind]}, found {value!r:.80}")
+    return kind(value)
+
+
+def complaint(rules: type, name: str, parameters: Mapping[str, Any]) -> str | None:
+    """What is wrong with these parameters, in a sentence; None: a game was begun with them."""
+    return _complaint(rules.__module__, rules.__qualname__, name, json.dumps(parameters))
+
+
+@lru_cache(maxsize=256)
+def _complaint(*words: str) -> str | None:
+    command = [sys.executable, "-P", "-W", "ignore", "-m", __name__, *words]
+    try:
+        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS, check=False)  # noqa: S603 - ourselves
+    except subprocess.TimeoutExpired:
+        return f"no game begins within {SECONDS} seconds"
+    told, aside = (text.decode(errors="replace").strip() for text in (done.stdout, done.stderr))
+    invalid = next((line for line in aside.splitlines() if INVALID.search(line)), None)
+    if invalid or done.returncode == 0:
+        return invalid and invalid[:300]
+    if done.returncode < 0:
+        return f"the library breaks down with signal {-done.returncode}"
+    return (told or aside).splitlines()[-1][:300]
+
+
+def begin(rules: Rules, parameters: Mapping[str, Any]) -> None:
+    """Plays the first steps of a game; raises whatever the rules raise."""
+    state = rules.new(parameters)
+    for step in range(STEPS):
+        moves = {}
+        for seat in rules.actors(state):
+            legal = rules.legal(state, seat)
+            if not legal:
+                raise ValueError(f"seat {seat} has no move")
+            one = legal[step % len(legal)]
+            moves[seat] = one[0] if seat == CHANCE else one
+        for seat in (0, 1):
+            rules.view(state, seat)
+        if not moves:
+            rules.returns(state)
+            return
+        state = rules.apply(state, moves)
+
+
+def main(module: str, qualname: str, name: str, parameters: str) -> int:
+    with suppress(ImportError):  # a system without such limits
+        resource: Any = import_module("resource")
+        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    rules = getattr(import_module(module), qualname)(name, tried=True)
+    try:
+        begin(rules, json.loads(parameters))
+    except Exception as error:  # noqa: BLE001 - the command ends here
+        print(" ".join(str(error).split()) or type(error).__name__)  # noqa: T201 - what the parent reads
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

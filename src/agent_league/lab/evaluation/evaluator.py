@@ -1,0 +1,312 @@
+"""An evaluation from its beginning to its end: whoever takes part is brought to the table, and series are played.
+
+What was found so far can be had at any moment, so that an interruption loses nothing.
+"""
+
+import asyncio
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from agent_league.clock import SystemClock, format_utc
+from agent_league.config import PlayerDefaults
+from agent_league.config.models import CircuitBreaker, Timeouts
+from agent_league.conformance.bench import Options
+from agent_league.conformance.key import checker_key
+from agent_league.errors import UserError
+from agent_league.games.registry import Game
+from agent_league.lab.evaluation.criteria import is_luck
+from agent_league.lab.evaluation.model import Conformance, Ending, Evaluation, Played, Series
+from agent_league.lab.evaluation.opponents import EARLIER, opponents_of
+from agent_league.lab.evaluation.partners import BothWays, Contestant, Partner, sit_down
+from agent_league.lab.evaluation.practice import PracticeManager, PracticeReferee, open_manager
+from agent_league.lab.evaluation.table import Table
+from agent_league.lab.evaluation.visitor import Visitor, met
+from agent_league.league.passes import Passes
+from agent_league.players.strategies import check_strategy, strategy_games, strategy_names
+from agent_league.protocol.tokens import SigningKey
+from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.transport.http_client import HttpCarrier
+from agent_league.transport.memory import MemoryNetwork
+
+FIRST_PARTNER = 901
+"""Ids that no league gives, so that no player takes a practice partner for an opponent that it has met there."""
+PASS_SECONDS = 24 * 3600
+ANNOUNCED = 100
+"""Games that a player is told of at once."""
+PLAYER = "the player"
+NO_EARLIER = "no earlier version was named: give its address or its strategy with --earlier"
+ALL_OURS = "a strategy plays inside a player of ours, which `league check --self` judges"
+Watch = Callable[[str, Played | None], None]
+"""Told the opponent's name with each game that is over, and with none when a series begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be evaluated, and how."""
+
+    player: str
+    """The address of a running player, or the name of a strategy."""
+    game: Game
+    seed: str
+    games: int = 100
+    earlier: str | None = None
+    protocol: str | None = None
+    """`league.v1` or `league.v2`; None: found out."""
+    timeout: float | None = None
+    """No call takes longer than this."""
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    wait: float = 5.0
+    """So long a running player has to appear and to register."""
+    manager_port: int | None = None
+    bound: float = 1800.0
+    """So many seconds all games together may take."""
+    failure_threshold: int = CircuitBreaker().failure_threshold
+    defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An opponent at the table; one that isn't there says why."""
+
+    name: str
+    says: str
+    contestant: Contestant | None = None
+
+
+def is_address(text: str) -> bool:
+    """Whether a player is named by its address; a UserError where it is neither that nor a strategy."""
+    if text in strategy_names():
+        return False
+    if any(mark in text for mark in ":/.") or text == "localhost":
+        return True
+    known = ", ".join(strategy_names())
+    raise UserError(
+        f"{text!r} is neither the address of a player, such as http://localhost:8101/mcp, nor a strategy "
+        f"(there are: {known})"
+    )
+
+
+class Evaluator:
+    """One evaluation under way."""
+
+    def __init__(
+        self, request: Request, watch: Watch = lambda *_: None, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._request = request
+        self._watch = watch
+        self._tell = tell
+        self._began = time.monotonic()
+        self._is_outside = is_address(request.player)
+        if request.earlier is not None and is_address(request.earlier) and request.earlier == request.player:
+            raise UserError("--earlier names the player itself; give the address of its earlier version")
+        inside = [name for name in (request.player, request.earlier) if name and not is_address(name)]
+        for name in inside:
+            check_strategy(name, request.defaults)
+        self._games: defaultdict[str, list[Played]] = defaultdict(list)
+        """By opponent."""
+        self._found = Evaluation(
+            player=request.player,
+            where=request.player if self._is_outside else "in this process",
+            protocol=request.protocol or PROTOCOL_V2,
+            game_type=request.game.game_type,
+            title=request.game.title or request.game.game_type,
+            parameters=dict(request.game.parameters),
+            is_luck=is_luck(request.game),
+            has_amounts=request.game.payoffs,
+            seed=request.seed,
+            earlier=request.earlier or "",
+            wanted=request.games,
+            started=format_utc(SystemClock().now()),
+            remarks=tuple(_misplaced(inside, request.game.game_type)),
+            conformance=Conformance(unjudged="the evaluation ended before that" if self._is_outside else ALL_OURS),
+        )
+
+    def found(self, *, interrupted: bool = False) -> Evaluation:
+        """What there is so far."""
+        series = tuple(replace(one, games=tuple(self._games[one.opponent])) for one in self._found.series)
+        seconds = time.monotonic() - self._began
+        return replace(self._found, series=series, seconds=seconds, interrupted=interrupted)
+
+    async def run(self) -> Evaluation:
+        """Plays all series; raises a UserError where nobody can be evaluated."""
+        async with AsyncExitStack() as stack:
+            home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="league-evaluate-")))
+            await self._evaluate(stack, home)
+        return self.found()
+
+    async def _evaluate(self, stack: AsyncExitStack, home: Path) -> None:
+        request = self._request
+        outside = [name for name in (request.player, request.earlier) if name and is_address(name)]
+        key, remark = checker_key() if outside else (SigningKey.new(), None)
+        manager, visitors = await self._meet(stack, key, outside) if outside else (None, {})
+        inner = PracticeManager(0, key, manager.league_id) if manager else PracticeManager(0, key)
+        if remark:
+            self._found = replace(self._found, remarks=(*self._found.remarks, remark))
+        network = MemoryNetwork()
+        partners, rows = self._partners({visitor.contestant.player_id for visitor in visitors.values()})
+        seating = sit_down(
+            list(partners.values()),
+            network,
+            inner,
+            home,
+            request.game.game_type,
+            request.seed,
+            request.defaults,
+            self._tell,
+        )
+        seated = dict(zip(partners, await stack.enter_async_context(seating), strict=True))
+        for name, visitor in visitors.items():
+            seated[PLAYER if name == request.player else EARLIER] = visitor.contestant
+        player = seated[PLAYER]
+        if len({one.player_id for one in seated.values()}) < len(seated):
+            raise UserError("the player and its earlier version have the same id; start both with this manager")
+        judged = visitors.get(request.player)
+        if judged:
+            self._found = replace(self._found, player=judged.name, protocol=player.protocol)
+        referee = await stack.enter_async_context(_referee()) if outside else None
+        carrier = BothWays(network, await stack.enter_async_context(_http())) if outside else network
+        table = Table(
+            request.game,
+            inner.league_id,
+            Passes(key, inner.league_id, SystemClock(), PASS_SECONDS),
+            carrier,
+            self._limits(),
+            request.seed,
+            request.failure_threshold,
+            referee,
+        )
+        stack.push_async_callback(table.close)
+        await self._play(table, player, [replace(row, contestant=seated.get(row.name)) for row in rows])
+        if judged:
+            self._tell("Trying bad input.")
+            self._found = replace(self._found, conformance=await judged.check())
+
+    async def _meet(
+        self, stack: AsyncExitStack, key: SigningKey, addresses: Sequence[str]
+    ) -> tuple[PracticeManager | None, dict[str, Visitor]]:
+        """The running players by their addresses, and the manager that they may register with."""
+        request = self._request
+        manager = await open_manager(request.manager_port, key)
+        if manager:
+            stack.push_async_callback(manager.stop)
+        options = Options(timeout=request.timeout, wait=request.wait, timeouts=request.timeouts)
+        visitors = {}
+        for address in addresses:
+            protocol = request.protocol if address == request.player else None
+            visiting = met(address, manager, key, options, protocol, request.game.game_type, self._tell)
+            visitors[address] = await stack.enter_async_context(visiting)
+        if manager:
+            manager.settle()
+        return manager, visitors
+
+    def _limits(self) -> Timeouts:
+        """Those of the league, or shorter."""
+        most = self._request.timeout
+        limits = self._request.timeouts
+        if most is None:
+            return limits
+        return limits.model_copy(
+            update={name: min(most, value) for name, value in limits if name in Timeouts.model_fields}
+        )
+
+    def _partners(self, taken: set[str]) -> tuple[dict[str, Partner], list[_Row]]:
+        """Those who sit in this process, by what they are called here; and all opponents in their order."""
+        request = self._request
+        ids = (f"P{number}" for number in range(FIRST_PARTNER, 10_000) if f"P{number}" not in taken)
+        partners: dict[str, Partner] = {}
+        rows: list[_Row] = []
+        if not self._is_outside:
+            partners[PLAYER] = _partner("P01" if "P01" not in taken else next(ids), request.player, request.protocol)
+        for opponent in opponents_of(request.game):
+            partners[opponent.name] = _partner(next(ids), opponent.strategy)
+            rows.append(_Row(opponent.name, opponent.says))
+        rows.append(_Row(EARLIER, request.earlier or "its own earlier version"))
+        if request.earlier and not is_address(request.earlier):
+            partners[EARLIER] = _partner(next(ids), request.earlier)
+        return partners, rows
+
+    async def _play(self, table: Table, player: Contestant, rows: Sequence[_Row]) -> None:
+        left = self._request.bound
+        for round_id, row in enumerate(rows, 1):
+            if row.contestant is None:
+                self._add(Series(row.name, row.says, cut_short=NO_EARLIER))
+                continue
+            share = left / (len(rows) - round_id + 1)
+            began = time.monotonic()
+            self._watch(row.name, None)
+            try:
+                await self._series(table, player, row, round_id, share)
+            finally:
+                took = time.monotonic() - began
+                self._found = replace(self._found, playing=self._found.playing + took)
+            left = max(left - took, 0.0)
+
+    async def _series(self, table: Table, player: Contestant, row: _Row, round_id: int, seconds: float) -> None:
+        """The games against one opponent, as far as they are worth it."""
+        other, wanted, threshold = row.contestant, self._request.games, self._request.failure_threshold
+        if other is None:
+            return
+        self._add(Series(row.name, row.says))
+        lost_in_a_row = 0
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                for number in range(1, wanted + 1):
+                    if number % ANNOUNCED == 1:
+                        await table.announce(
+                            player, other, round_id, range(number, min(number + ANNOUNCED, wanted + 1))
+                        )
+                    game = await table.play(player, other, round_id, number)
+                    self._games[row.name].append(game)
+                    self._watch(row.name, game)
+                    lost_in_a_row = lost_in_a_row + 1 if game.ending is Ending.TECHNICAL_LOSS else 0
+                    if number < wanted and (table.is_open(player) or lost_in_a_row >= threshold):
+                        why = f"{game.how.replace('_', ' ')}; after {threshold} failures in a row the rest was left out"
+                        self._cut_short(why)
+                        return
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            self._cut_short(f"its share of the time, {seconds:.0f} s, was over (--minutes)")
+
+    def _add(self, series: Series) -> None:
+        self._found = replace(self._found, series=(*self._found.series, series))
+
+    def _cut_short(self, why: str) -> None:
+        *before, last = self._found.series
+        self._found = replace(self._found, series=(*before, replace(last, cut_short=why)))
+
+
+@asynccontextmanager
+async def _referee() -> AsyncIterator[PracticeReferee]:
+    referee = PracticeReferee()
+    await referee.start()
+    try:
+        yield referee
+    finally:
+        await referee.stop()
+
+
+@asynccontextmanager
+async def _http() -> AsyncIterator[HttpCarrier]:
+    carrier = HttpCarrier()
+    try:
+        yield carrier
+    finally:
+        await carrier.close()
+
+
+def _misplaced(strategies: Sequence[str], game_type: str) -> Iterator[str]:
+    for name in strategies:
+        if (made_for := strategy_games(name)) and game_type not in made_for:
+            yield f"{name} is made for {', '.join(made_for)}, not for {game_type}."
+
+
+def _partner(player_id: str, strategy: str, protocol: str | None = None) -> Partner:
+    """Its name has the id in it, because its dice follow from its name: two of a kind must not play alike."""
+    return Partner(player_id, strategy, f"{strategy} {player_id}", protocol or PROTOCOL_V2)

@@ -1,0 +1,160 @@
+"""What an evaluation says, in words and tables that every form of the report shares. Pure."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agent_league.lab.evaluation.criteria import Criterion, Verdict, judge
+from agent_league.lab.evaluation.model import Ending, Evaluation, Series
+from agent_league.lab.evaluation.plots import duration
+from agent_league.lab.statistics import Estimate
+
+SHOWN_FAULTS = 10
+NONE = "-"
+HOW_TO_READ = (
+    "A win rate is the share of won games among all that were played, with its 95% Wilson interval. p is how likely "
+    "a result at least so uneven is among equals: the exact two-sided binomial test of won against lost games, draws "
+    "left out. Several opponents are several chances to be lucky, so the last column has it corrected after Holm. "
+    "Games that the opponent failed are left out of all of this."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def sentence(evaluation: Evaluation) -> str:
+    """What is to be said in one line."""
+    criteria = judge(evaluation)
+    counts = {verdict: sum(one.verdict is verdict for one in criteria) for verdict in Verdict}
+    judged = f"{counts[Verdict.PASS]} of {len(criteria)} criteria fulfilled, {counts[Verdict.FAIL]} not"
+    open_ = f", {counts[Verdict.NOT_JUDGED]} not judged" if counts[Verdict.NOT_JUDGED] else ""
+    return f"{judged}{open_}."
+
+
+def facts(evaluation: Evaluation) -> Sheet:
+    """Who played what, where and how long."""
+    games = len(evaluation.games)
+    parameters = ", ".join(f"{name} {value}" for name, value in evaluation.parameters.items())
+    speed = f" ({games / evaluation.playing:.0f} a second)" if evaluation.playing > 0 else ""
+    interrupted = " (interrupted)" if evaluation.interrupted else ""
+    rows = (
+        ("Player", evaluation.player),
+        ("Where", evaluation.where),
+        ("Protocol", evaluation.protocol),
+        ("Game", evaluation.title + (f" ({parameters})" if parameters else "")),
+        ("Games", f"{games} in {evaluation.playing:.1f} s{speed}; {evaluation.wanted} per opponent were asked for"),
+        ("Earlier version", evaluation.earlier or "none was named"),
+        ("Seed", evaluation.seed),
+        ("Begun", evaluation.started + interrupted),
+    )
+    return Sheet(("", ""), rows)
+
+
+def criteria_sheet(criteria: Sequence[Criterion]) -> Sheet:
+    rows = tuple(
+        (one.verdict.value, one.name, " ".join(filter(None, (with_stop(one.found), one.note)))) for one in criteria
+    )
+    return Sheet(("", "Criterion of 001", "Found"), rows)
+
+
+def results_sheet(evaluation: Evaluation) -> Sheet:
+    """A row for each opponent."""
+    paid = evaluation.has_amounts
+    head = ("Opponent", "Games", "Won", "Drawn", "Lost", "Technical", "Win rate (95%)", "p", "p (Holm)")
+    rows = tuple(_result_row(evaluation, series, paid=paid) for series in evaluation.series)
+    return Sheet((*head, "Mean payoff (95%)") if paid else head, rows)
+
+
+def short_results(evaluation: Evaluation) -> Sheet:
+    """The same in less space."""
+    head = ("Opponent", "Games", "W/D/L", "Win rate (95%)", "p", "p (Holm)")
+    rows = []
+    for name, games, won, drawn, lost, technical, rate, p, holm, *paid in results_sheet(evaluation).rows:
+        all_lost = str(int(lost) + int(technical)) if lost != NONE else NONE
+        rows.append((name, games, f"{won}/{drawn}/{all_lost}", rate, p, holm, *paid))
+    return Sheet((*head, "Payoff (95%)") if evaluation.has_amounts else head, tuple(rows))
+
+
+def _result_row(evaluation: Evaluation, series: Series, *, paid: bool) -> tuple[str, ...]:
+    if not series.games:
+        return (series.opponent, "0", *[NONE] * (7 + paid))
+    counts = (series.wins, series.count(Ending.DRAW), series.count(Ending.LOSS), series.count(Ending.TECHNICAL_LOSS))
+    adjusted = evaluation.adjusted.get(series.opponent)
+    return (
+        series.opponent,
+        str(len(series.counted)),
+        *map(str, counts),
+        _share(series.win_rate) if series.counted else NONE,
+        NONE if adjusted is None else _p(series.p_value),
+        NONE if adjusted is None else _p(adjusted),
+        *([_amount(series.payoff)] if paid else []),
+    )
+
+
+def times_sheet(evaluation: Evaluation) -> Sheet:
+    times = evaluation.times
+    head = ("Answers", "Median", "95th percentile", "Longest", "Timeouts")
+    if times is None:
+        return Sheet(head, (("0", NONE, NONE, NONE, str(evaluation.timeouts)),))
+    row = (str(times.answers), duration(times.median), duration(times.late), duration(times.longest))
+    return Sheet(head, ((*row, str(evaluation.timeouts)),))
+
+
+def faults_sheet(evaluation: Evaluation) -> Sheet:
+    """The most frequent faults of messages, each with the call it answered."""
+    rows = tuple((str(count), fault.where, fault.what) for fault, count in evaluation.faults[:SHOWN_FAULTS])
+    return Sheet(("Times", "In answer to", "What is wrong"), rows)
+
+
+def remarks(evaluation: Evaluation) -> Iterator[str]:
+    """What is to be said beside the numbers."""
+    for series in evaluation.series:
+        if series.cut_short:
+            told = f"after {len(series.games)} games: " if series.games else ""
+            yield f"{series.opponent}: {told}{series.cut_short}."
+        if failed := ", ".join(f"{how.replace('_', ' ')} {count}" for how, count in series.technical.items()):
+            yield f"{series.opponent}: lost technically: {failed}."
+        if walkovers := series.count(Ending.WALKOVER):
+            yield f"{series.opponent}: it failed in {walkovers} games itself; they are left out."
+    more = len(evaluation.faults) - SHOWN_FAULTS
+    if more > 0:
+        yield f"{more} more kinds of faults in messages are in evaluation.json."
+    done = evaluation.conformance
+    yield from (f"Bad input, failed: {fault.where}: {fault.what}" for fault in done.failed[:SHOWN_FAULTS])
+    yield from evaluation.remarks
+
+
+def failed(criteria: Sequence[Criterion]) -> bool:
+    """Whether a criterion is not fulfilled."""
+    return any(one.verdict is Verdict.FAIL for one in criteria)
+
+
+def _share(share: Estimate) -> str:
+    return f"{share.value:.1%} ({100 * share.low:.1f} - {100 * share.high:.1f})"
+
+
+def _amount(amount: Estimate | None) -> str:
+    if amount is None:
+        return NONE
+    if math.isinf(amount.low):
+        return f"{amount.value:.4g}"
+    return f"{amount.value:.4g} ({amount.low:.4g} to {amount.high:.4g})"
+
+
+def _p(value: float) -> str:
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
+
+
+def warnings(evaluation: Evaluation) -> Iterator[str]:
+    """What bad input brought to light that costs no match."""
+    done = evaluation.conformance
+    yield from (f"Bad input, warning: {fault.where}: {fault.what}" for fault in done.warned[:SHOWN_FAULTS])
+
+
+def with_stop(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."

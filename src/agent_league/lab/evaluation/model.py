@@ -1,0 +1,206 @@
+"""What an evaluation found: games one by one, series by opponent, and the numbers that follow. Pure.
+
+How the games are played is `practice`'s business, what is to be thought of the numbers that of `criteria`.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from agent_league.lab.statistics import Estimate, binomial_p_value, holm, mean, rate
+
+
+class Ending(StrEnum):
+    """How a game ended for the player under evaluation."""
+
+    WIN = "win"
+    DRAW = "draw"
+    LOSS = "loss"
+    TECHNICAL_LOSS = "technical_loss"
+    WALKOVER = "walkover"
+    """The opponent failed: nothing can be learned from such a game."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that isn't in the protocol's own form."""
+
+    where: str
+    """The call that it answers."""
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One game, from the player's side."""
+
+    match_id: str
+    seat: int
+    ending: Ending
+    how: str = ""
+    """Of a technical loss: in which way the player failed."""
+    payoff: float | None = None
+    seconds: tuple[float, ...] = ()
+    """How long each answer took."""
+    timeouts: int = 0
+    """Calls that stayed without an answer."""
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The games against one opponent."""
+
+    opponent: str
+    says: str
+    """What the opponent does, in a few words."""
+    games: tuple[Played, ...] = ()
+    cut_short: str = ""
+    """Why there are fewer games than were asked for, or none at all."""
+
+    def count(self, ending: Ending) -> int:
+        return sum(game.ending is ending for game in self.games)
+
+    @property
+    def counted(self) -> tuple[Played, ...]:
+        """The games that say something of the player."""
+        return tuple(game for game in self.games if game.ending is not Ending.WALKOVER)
+
+    @property
+    def wins(self) -> int:
+        return self.count(Ending.WIN)
+
+    @property
+    def lost(self) -> int:
+        return self.count(Ending.LOSS) + self.count(Ending.TECHNICAL_LOSS)
+
+    @property
+    def win_rate(self) -> Estimate:
+        return rate(self.wins, len(self.counted))
+
+    @property
+    def p_value(self) -> float:
+        """How likely so uneven a result is among equals; draws say nothing of that."""
+        return binomial_p_value(self.wins, self.wins + self.lost)
+
+    @property
+    def payoff(self) -> Estimate | None:
+        paid = Counter(game.payoff for game in self.counted if game.payoff is not None)
+        return mean(paid) if paid else None
+
+    @property
+    def technical(self) -> Mapping[str, int]:
+        """Technical losses by kind."""
+        return dict(Counter(game.how for game in self.games if game.ending is Ending.TECHNICAL_LOSS))
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long answers took, in seconds."""
+
+    answers: int
+    median: float
+    late: float
+    """95 of 100 were faster."""
+    longest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """What became of steps that `league check` takes too: bad input, and whether the player is itself afterwards."""
+
+    passed: int = 0
+    skipped: int = 0
+    warned: tuple[Fault, ...] = ()
+    failed: tuple[Fault, ...] = ()
+    unjudged: str = ""
+    """Why nothing was tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """All that was found out about one player."""
+
+    player: str
+    where: str
+    """Its address, or that it played in this process."""
+    protocol: str
+    game_type: str
+    title: str
+    parameters: Mapping[str, Any]
+    is_luck: bool
+    """Whether no skill can win this game more often than chance does."""
+    has_amounts: bool
+    """Whether it counts how much a seat has, and not only who has more."""
+    seed: str
+    earlier: str
+    """Its earlier version, where one was named."""
+    wanted: int
+    """Games that were asked for, per opponent."""
+    started: str
+    seconds: float = 0.0
+    playing: float = 0.0
+    """Of these, so many went into games."""
+    series: tuple[Series, ...] = ()
+    conformance: Conformance = field(default_factory=Conformance)
+    remarks: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def games(self) -> tuple[Played, ...]:
+        """All games, in the order in which they were played."""
+        return tuple(game for series in self.series for game in series.games)
+
+    @property
+    def messages(self) -> int:
+        """Answers that came."""
+        return sum(len(game.seconds) for game in self.games)
+
+    @property
+    def faulty(self) -> int:
+        return sum(len(game.faults) for game in self.games)
+
+    @property
+    def faults(self) -> list[tuple[Fault, int]]:
+        """Each kind of fault and how often it was found, the most frequent first."""
+        return Counter(fault for game in self.games for fault in game.faults).most_common()
+
+    @property
+    def timeouts(self) -> int:
+        return sum(game.timeouts for game in self.games)
+
+    @property
+    def times(self) -> Times | None:
+        return times_of([seconds for game in self.games for seconds in game.seconds])
+
+    @property
+    def adjusted(self) -> Mapping[str, float]:
+        """By opponent, the p-values as a family of tests."""
+        tried = [series for series in self.series if series.wins + series.lost]
+        p_values = holm([series.p_value for series in tried])
+        return {series.opponent: p_value for series, p_value in zip(tried, p_values, strict=True)}
+
+    def against(self, opponent: str) -> Series | None:
+        return next((series for series in self.series if series.opponent == opponent), None)
+
+
+def times_of(seconds: Sequence[float]) -> Times | None:
+    """The middle, the 95th percentile (nearest rank) and the longest; None where nothing was answered."""
+    if not seconds:
+        return None
+    ordered = sorted(seconds)
+    middle = len(ordered) // 2
+    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return Times(len(ordered), median, ordered[math.ceil(0.95 * len(ordered)) - 1], ordered[-1])
+
+
+def longest_run(good: Iterable[bool]) -> int:
+    """The most in a row that were good."""
+    best = run = 0
+    for one in good:
+        run = run + 1 if one else 0
+        best = max(best, run)
+    return best

@@ -1,0 +1,91 @@
+"""Every answer of a player, read as a grader would: what isn't in the protocol's own form is a fault.
+
+The match itself is generous, so that it goes on; this reads its transcript again. Pure.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent_league.clock import Clock
+from agent_league.errors import BadAnswer, ErrorCode
+from agent_league.lab.evaluation.model import Fault
+from agent_league.model.names import printable
+from agent_league.protocol.spellings import STYLES
+from agent_league.protocol.version import PROTOCOL_V1
+from agent_league.referee.dialect import Setting, Words
+from agent_league.referee.play import MatchPlay
+from agent_league.referee.reading import Reader
+from agent_league.referee.words_v1 import WordsV1
+from agent_league.referee.words_v2 import WordsV2
+
+JOIN = "handle_game_invitation"
+LONGEST = 200
+"""Characters of a fault that are kept: it may hold the player's own words."""
+AS_MCP = next(f"called as {style.shown(JOIN)}" for style in STYLES if style.is_mcp)
+"""To be a plain MCP server is no fault: the seeds ask for one."""
+SILENT = (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a transcript holds of one player."""
+
+    seconds: tuple[float, ...]
+    faults: tuple[Fault, ...]
+    timeouts: int
+
+
+def heard_of(play: MatchPlay, player_id: str, referee_id: str, clock: Clock) -> Heard:
+    """All that a player said in a match that is over."""
+    order = play.order
+    player = order.player_A if order.player_A.player_id == player_id else order.player_B
+    setting = Setting(order, play.match, referee_id, clock, "")
+    words: Words = WordsV1(setting, player) if player.protocol == PROTOCOL_V1 else WordsV2(setting, player)
+    reader = Reader(player.protocol, strict=True, expected=words.expected())
+    seconds: list[float] = []
+    faults: list[Fault] = []
+    timeouts = 0
+    for entry in play.transcript.entries:
+        if entry.get("player_id") != player_id or entry["direction"] not in ("received", "failed"):
+            continue
+        if entry["direction"] == "failed" and entry["error_code"] in SILENT:
+            timeouts += entry["error_code"] == ErrorCode.TIMEOUT_ERROR
+            continue
+        seconds.append(entry["latency_ms"] / 1000)
+        if problems := "; ".join(_problems(words, reader, entry)):
+            faults.append(Fault(str(entry["method"]), cut(problems)))
+    return Heard(tuple(seconds), tuple(faults), timeouts)
+
+
+def cut(text: str) -> str:
+    """Somebody else's words, short enough to keep and with nothing in them that a terminal obeys."""
+    text = printable(text[: LONGEST + 1])
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _problems(words: Words, reader: Reader, entry: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with an answer: in what it says, and in the way it came."""
+    if entry["direction"] == "failed":
+        yield f"{entry['error_code']}: {entry['error']}"
+        return
+    answer = entry["message"]
+    if isinstance(answer, dict) and "cut_from_bytes" in answer:
+        yield f"an answer of {answer['cut_from_bytes']} bytes, far more than any message needs"
+        return
+    said = ""
+    try:
+        if entry["method"] == JOIN:
+            reader.join(answer)
+        else:
+            reader.move(words.wire, answer)
+    except BadAnswer as error:
+        said = error.message
+        yield f"{error.code}: {said}"
+    yield from (note for note in entry.get("tolerated", ()) if note != AS_MCP and not _is_said(note, said))
+
+
+def _is_said(note: str, said: str) -> bool:
+    """Whether a note tells of a field that the reader has named already."""
+    _, quote, rest = note.partition("'")
+    return bool(quote) and rest.partition("'")[0] in said

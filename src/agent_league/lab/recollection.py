@@ -1,0 +1,41 @@
+"""A player's memory of a series: written out as records only when somebody looks.
+
+Most strategies never do, and a record costs more than a game of Even/Odd.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import overload
+
+from agent_league.games.base import Move, State
+from agent_league.players.observation import GameRecord, Memory, Played
+
+Finished = tuple[State, Sequence[Mapping[int, Move]]]
+"""How a game ended, and the moves of its steps by seat."""
+
+
+class Recollection(Memory):
+    """The games of a series from one player's side; `finished` grows while it is played."""
+
+    def __init__(self, finished: Sequence[Finished], record: Callable[[int], GameRecord]) -> None:
+        super().__init__()
+        self._finished = finished
+        self._record = record
+
+    def played(self, game_type: str, opponent_id: str | None = None) -> Played:
+        self._catch_up()
+        return super().played(game_type, opponent_id)
+
+    @overload
+    def __getitem__(self, index: int) -> GameRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[GameRecord]: ...
+    def __getitem__(self, index: int | slice) -> GameRecord | list[GameRecord]:
+        self._catch_up()
+        return super().__getitem__(index)
+
+    def __len__(self) -> int:
+        return len(self._finished)
+
+    def _catch_up(self) -> None:
+        for number in range(super().__len__(), len(self._finished)):
+            self.append(self._record(number))

@@ -1,0 +1,88 @@
+"""Work spread over processes. What comes back is the same whatever their number; only its order differs."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Protocol
+
+from agent_league.errors import LeagueFailed
+from agent_league.lab.tally import Meeting
+
+AHEAD = 4
+"""So many pieces of work for each process lie ready, so that none waits for the next."""
+
+
+class Work(Protocol):
+    """A piece of work that can be sent to another process."""
+
+    def play(self) -> Iterator[Meeting]: ...
+
+
+def play_all(work: Iterable[Work], jobs: int = 1) -> Generator[Meeting]:
+    """What comes of all the work, as it comes; whoever closes the iterator ends the processes."""
+    if jobs == 1:
+        for piece in work:
+            yield from piece.play()
+        return
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, _context(), initializer=_begin)
+    finished = False
+    try:
+        yield from _in_pool(pool, work, jobs * AHEAD)
+        finished = True
+    except BrokenProcessPool:
+        raise LeagueFailed("A process that played games has ended; was there too little memory?") from None
+    finally:
+        if not finished:
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+        pool.shutdown(cancel_futures=True)
+
+
+def _in_pool(pool: ProcessPoolExecutor, work: Iterable[Work], most: int) -> Iterator[Meeting]:
+    waiting: set[Future[list[Meeting]]] = set()
+    for piece in work:
+        waiting.add(pool.submit(_play, piece))
+        if len(waiting) >= most:
+            waiting = yield from _finished(waiting)
+    while waiting:
+        waiting = yield from _finished(waiting)
+
+
+def _finished(waiting: set[Future[list[Meeting]]]) -> Generator[Meeting, None, set[Future[list[Meeting]]]]:
+    """Yields what is ready, once something is; returns what isn't."""
+    done, still = wait(waiting, return_when=FIRST_COMPLETED)
+    for future in done:
+        yield from future.result()
+    return still
+
+
+def _play(piece: Work) -> list[Meeting]:
+    return list(piece.play())
+
+
+def _begin() -> None:
+    """The life of a worker: Ctrl-C is for its parent to decide about, and without a parent there is nothing to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _context() -> Any:
+    """Children are forked from a small server that has imported everything once; Windows starts each anew."""
+    if sys.platform == "win32":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, "agent_league.lab.tournament"])
+    return context

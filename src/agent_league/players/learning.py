@@ -1,0 +1,92 @@
+"""What a strategy learns, kept from one league to the next.
+
+Ids are given anew in each league, so the file goes by the player's display name and the strategy. Whatever goes wrong
+here costs the learning, never the player.
+"""
+
+import hashlib
+import re
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from agent_league.log import JsonLogger
+from agent_league.players.observation import GameRecord, Strategy
+from agent_league.storage.files import Projection, json_bytes, read_object, write_whole
+from agent_league.storage.paths import DataPaths
+
+SAVE_INTERVAL_SECONDS = 2.0
+LARGEST_BYTES = 8 * 1024**2
+NOT_SAFE = re.compile(r"[^A-Za-z0-9]+")
+
+
+class Learning:
+    """Calls a strategy's `learn`, `saved` and `restore`, those that it has."""
+
+    def __init__(self, strategy: Strategy, display_name: str, home: Path, log: JsonLogger) -> None:
+        self._strategy = strategy
+        self._log = log
+        kind = type(strategy)
+        self._owner = {"display_name": display_name, "strategy": f"{kind.__module__}.{kind.__qualname__}"}
+        self.path = DataPaths(home).learned / f"{_file_name(display_name, self._owner['strategy'])}.json"
+        self._projection = Projection(self._save, log, SAVE_INTERVAL_SECONDS)
+
+    def begin(self) -> None:
+        """Gives the strategy back what it learned in earlier leagues; what it can't take is put aside."""
+        restore = getattr(self._strategy, "restore", None)
+        try:
+            if restore is None or not self.path.exists():
+                return
+            if self._restored(restore):
+                self._log.info("learning_restored", file=self.path.name)
+                return
+            aside = self.path.with_suffix(".damaged.json")
+            self.path.replace(aside)
+            self._log.error("learning_put_aside", file=self.path.name, now=aside.name)
+        except OSError as error:
+            self._log.error("read_failed", file=self.path.name, error=str(error))
+
+    def over(self, game: GameRecord) -> None:
+        """A match is over."""
+        learn = getattr(self._strategy, "learn", None)
+        if learn is not None and self._tried(learn, game) and hasattr(self._strategy, "saved"):
+            self._projection.changed()
+
+    def close(self) -> None:
+        self._projection.flush()
+
+    def _restored(self, restore: Callable[[Any], None]) -> bool:
+        """Whether the file holds what this strategy learned as this player, and the strategy takes it."""
+        content = (read_object(self.path) or {}) if self.path.stat().st_size <= LARGEST_BYTES else {}
+        ours = self._owner.items() <= content.items() and "learned" in content
+        return ours and self._tried(restore, content["learned"])
+
+    def _tried(self, hook: Callable[[Any], None], value: Any) -> bool:
+        try:
+            hook(value)
+        except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the player
+            self._failed(error)
+            return False
+        return True
+
+    def _save(self) -> None:
+        try:
+            content = json_bytes({**self._owner, "learned": self._strategy.saved()})  # type: ignore[attr-defined]
+        except Exception as error:  # noqa: BLE001 - as above
+            self._failed(error)
+            return
+        if len(content) > LARGEST_BYTES:
+            self._log.error("learning_too_large", file=self.path.name, bytes=len(content), most=LARGEST_BYTES)
+            return
+        write_whole(self.path, content)
+
+    def _failed(self, error: Exception) -> None:
+        self._log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
+
+
+def _file_name(display_name: str, strategy: str) -> str:
+    """Readable, and another one for every other pair."""
+    digest = hashlib.sha256(f"{display_name}\n{strategy}".encode()).hexdigest()
+    readable = NOT_SAFE.sub("-", f"{display_name} {strategy.rpartition('.')[2]}").strip("-").lower()
+    return f"{readable[:60]}-{digest[:12]}"

@@ -1,0 +1,42 @@
+"""Legal moves: finding the one that is meant, and telling them. They may be a range too long to be gone through."""
+
+import json
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+from agent_league.games.base import in_words, is_long
+
+MOST_LISTED = 20
+
+
+def spelled(move: Any, legal: Sequence[Any]) -> list[Any]:
+    """The legal moves that equal this one, in the referee's own spelling (1, where somebody says True)."""
+    if not isinstance(legal, range):
+        return [option for option in legal if option == move]
+    try:
+        whole = int(move) if isinstance(move, float) and move.is_integer() else index(move)
+    except TypeError:
+        return []
+    return [whole] if whole in legal else []
+
+
+def meant(said: Any, legal: Sequence[Any]) -> list[Any]:
+    """The legal moves that somebody means who may write 3 as "3"."""
+    if not isinstance(said, str):
+        return spelled(said, legal)
+    if not isinstance(legal, range):
+        return spelled(said, legal) or [one for one in legal if not isinstance(one, str) and json.dumps(one) == said]
+    try:
+        number = int(said)
+    except ValueError:
+        return []
+    return spelled(number, legal) if str(number) == said else []
+
+
+def listed(legal: Sequence[Any]) -> str:
+    """The legal moves for people: the first of them, or the ends of a long range."""
+    if is_long(legal):
+        return in_words(legal)
+    shown = ", ".join(f"{move!r:.80}" for move in legal[:MOST_LISTED])
+    return shown if len(legal) <= MOST_LISTED else f"{shown}, ... ({len(legal)} in all)"

@@ -1,0 +1,15 @@
+"""A habit that an opponent can read."""
+
+from agent_league.players.observation import Move, Observation
+
+LEANING = 0.75
+
+
+class Biased:
+    """Plays the first of the legal moves three times out of four, else any other: a habit to be read."""
+
+    instant = True
+
+    def choose(self, observation: Observation) -> Move:
+        first = observation.legal_moves[0]
+        return first if observation.random.random() < LEANING else observation.other_than(first)

@@ -1,0 +1,12 @@
+"""The first of the legal moves."""
+
+from agent_league.players.observation import Move, Observation
+
+
+class FirstLegal:
+    """Plays the first of the legal moves, always."""
+
+    instant = True
+
+    def choose(self, observation: Observation) -> Move:
+        return observation.legal_moves[0]

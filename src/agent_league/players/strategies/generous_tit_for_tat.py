@@ -1,0 +1,14 @@
+"""An eye for an eye, but not every time."""
+
+from agent_league.players.observation import Observation
+from agent_league.players.strategies.tit_for_tat import TitForTat
+
+FORGIVEN = 1 / 3
+"""The most that can be forgiven at 5, 3, 1 and 0 without making defection pay."""
+
+
+class GenerousTitForTat(TitForTat):
+    """Plays tit for tat, but lets one defection in three pass."""
+
+    def defects(self, observation: Observation) -> bool:
+        return super().defects(observation) and observation.random.random() >= FORGIVEN

@@ -1,0 +1,238 @@
+"""Looking ahead, wherever everything is on the table and the seats take turns.
+
+Searches by the rules alone, so it knows no game by name. How far it looks is counted in positions, not in time, so that
+the same question has the same answer on any machine; a deadline that is near cuts it short.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from random import Random
+from typing import NamedTuple
+
+import orjson
+
+from agent_league.games.base import CHANCE, Rules, State, hides_nothing
+from agent_league.games.repeated import Repeated
+from agent_league.players.deadline import seconds_to_think
+from agent_league.players.observation import Move, Observation
+
+POSITIONS = 20_000
+"""So many are looked at for one move; tic-tac-toe is seen through to the end with 14,000."""
+DEEPEST = 64
+FADE = 0.999
+"""What a result is worth one move earlier: a quick win is better, and a slow loss."""
+SAME = 1e-9
+"""Values that differ by less are the same."""
+POSITIONS_A_TRIAL = 200
+"""Where looking ahead can't tell some moves apart, games at random from each do: one for so many positions."""
+LONGEST_TRIAL = 200
+MOST_MOVES = 256
+"""Where a seat has more, looking ahead leads nowhere."""
+KEPT_ANSWERS = 20_000
+POSITIONS_A_LOOK = 256
+"""So many positions lie between two looks at the clock."""
+
+
+class Unsuited(Exception):
+    """Not a game to look ahead in: something is hidden, drawn, or done at once."""
+
+
+class Enough(Exception):
+    """No further position is to be looked at."""
+
+
+class Minimax:
+    """Looks ahead with alpha-beta where nothing is hidden and the seats take turns; elsewhere plays any legal move."""
+
+    def __init__(self, positions: int = POSITIONS) -> None:
+        self._positions = positions
+        self._answers: dict[tuple[Rules, bytes], list[Move]] = {}
+
+    def choose(self, observation: Observation) -> Move:
+        try:
+            best = self._best(observation)
+        except Exception:  # noqa: BLE001 - anybody's rules, on whatever a referee shows: any legal move is left
+            best = []
+        return observation.random.choice(
+            [move for move in best if observation.is_legal(move)] or observation.legal_moves
+        )
+
+    def _best(self, observation: Observation) -> list[Move]:
+        """The best moves by the rules, all as good as each other; each position is thought through once."""
+        rules, state = _game(observation)
+        question = (rules, orjson.dumps(state))
+        best = self._answers.get(question)
+        if best is None:
+            search = Search(rules, self._positions, _until(observation.deadline))
+            best = search.best(state)
+            if not search.hurried:
+                self._keep(question, best)
+        return best
+
+    def _keep(self, question: tuple[Rules, bytes], best: list[Move]) -> None:
+        if len(self._answers) >= KEPT_ANSWERS:
+            self._answers = {}  # not emptied: another match may be looking into it at the same time
+        self._answers[question] = best
+
+
+class Bounds(NamedTuple):
+    """What is known of a position's value for the seat that moves there."""
+
+    depth: float
+    """How far was looked; infinite where all ends were seen."""
+    low: float
+    high: float
+    move: Move
+
+
+class Search:
+    """One search from one position."""
+
+    def __init__(self, rules: Rules, positions: int, until: float | None = None) -> None:
+        self._rules = rules
+        self._left = positions
+        self._trials = positions // POSITIONS_A_TRIAL
+        self._until = until
+        self._known: dict[bytes, Bounds] = {}
+        self._saw_all = True
+        self.hurried = False
+        """Whether the clock has ended it."""
+
+    def best(self, state: State) -> list[Move]:
+        """The best moves; deeper and deeper, as long as positions are left and there is more to see."""
+        seat = self._turn(self._rules.actors(state))
+        moves, value = self._moves(state, seat), 0.0
+        if len(moves) == 1:
+            return moves
+        best = moves
+        try:
+            for depth in range(DEEPEST):
+                self._saw_all = True
+                best, value = self._compare(state, seat, moves, depth)
+                moves.sort(key=lambda move: move not in best)
+                if self._saw_all:
+                    break
+        except Enough:
+            pass
+        return self._promising(state, seat, best) if value == 0 and len(best) > 1 else best
+
+    def _compare(self, state: State, seat: int, moves: list[Move], depth: int) -> tuple[list[Move], float]:
+        """Those moves that are as good as the best, and its value."""
+        best: list[Move] = []
+        most = -math.inf
+        for move in moves:
+            value = self._after(state, seat, move, depth, most - SAME, math.inf)
+            if value > most + SAME:
+                best, most = [move], value
+            elif value > most - SAME:
+                best.append(move)
+        return best, most
+
+    def _after(self, state: State, seat: int, move: Move, depth: int, alpha: float, beta: float) -> float:
+        """What a move is worth to the seat that makes it, when `depth` further moves are looked at."""
+        self._count()
+        state = self._rules.apply(state, {seat: move})
+        actors = self._rules.actors(state)
+        if not actors:
+            returns = self._rules.returns(state)
+            return float(returns[seat] - returns[1 - seat])
+        turn = self._turn(actors)
+        if depth == 0:
+            self._saw_all = False
+            return 0.0
+        if turn == seat:
+            return FADE * self._value(state, turn, depth, alpha / FADE, beta / FADE)
+        return -FADE * self._value(state, turn, depth, -beta / FADE, -alpha / FADE)
+
+    def _value(self, state: State, seat: int, depth: int, alpha: float, beta: float) -> float:
+        """What a position is worth to the seat that moves in it; outside of alpha and beta, a bound of that."""
+        key = orjson.dumps(state)
+        known = self._known.get(key)
+        if known and known.depth >= depth and (known.low >= beta or known.high <= alpha or known.low == known.high):
+            self._saw_all &= known.depth == math.inf
+            return known.low if known.low >= beta else known.high
+        saw_all_before, self._saw_all = self._saw_all, True
+        moves = self._moves(state, seat)
+        if known:
+            moves.sort(key=lambda move: move != known.move)
+        best, most = moves[0], -math.inf
+        for move in moves:
+            value = self._after(state, seat, move, depth - 1, max(alpha, most), beta)
+            if value > most:
+                best, most = move, value
+            if most >= beta:
+                break
+        seen = math.inf if self._saw_all else depth
+        low, high = (-math.inf if most <= alpha else most), (math.inf if most >= beta else most)
+        self._known[key] = Bounds(seen, low, high, best)
+        self._saw_all &= saw_all_before
+        return most
+
+    def _promising(self, state: State, seat: int, moves: list[Move]) -> list[Move]:
+        """Those of some moves that turn out best when both sides go on at random; always at the same random."""
+        dice = Random(orjson.dumps(state))  # noqa: S311 - a game, not a secret
+        after = [self._rules.apply(state, {seat: move}) for move in moves]
+        try:
+            scores = [sum(self._trial(begun, seat, dice) for _ in range(self._trials)) for begun in after]
+        except Enough:
+            return moves
+        return [move for move, score in zip(moves, scores, strict=True) if score == max(scores)]
+
+    def _trial(self, state: State, seat: int, dice: Random) -> float:
+        self._look_at_the_clock()
+        for _ in range(LONGEST_TRIAL):
+            actors = self._rules.actors(state)
+            if not actors:
+                returns = self._rules.returns(state)
+                return float(returns[seat] - returns[1 - seat])
+            turn = self._turn(actors)
+            state = self._rules.apply(state, {turn: dice.choice(self._rules.legal(state, turn))})
+        return 0.0
+
+    def _turn(self, actors: tuple[int, ...]) -> int:
+        if len(actors) != 1 or actors[0] == CHANCE:
+            raise Unsuited
+        return actors[0]
+
+    def _moves(self, state: State, seat: int) -> list[Move]:
+        """The legal moves, those in the middle first: on most boards they reach furthest."""
+        legal = self._rules.legal(state, seat)
+        if len(legal) > MOST_MOVES:
+            raise Unsuited
+        return [legal[place] for place in _from_the_middle(len(legal))]
+
+    def _count(self) -> None:
+        if self._left <= 0:
+            raise Enough
+        self._left -= 1
+        if self._left % POSITIONS_A_LOOK == 0:
+            self._look_at_the_clock()
+
+    def _look_at_the_clock(self) -> None:
+        if self._until is not None and time.monotonic() > self._until:
+            self.hurried = True
+            raise Enough
+
+
+def _game(observation: Observation) -> tuple[Rules, State]:
+    """The game at hand, in a match of several too, and its state."""
+    rules, state = observation.rules, observation.view
+    if isinstance(rules, Repeated):
+        rules, state = rules.single, state["game"]
+    if rules is None or not hides_nothing(rules):
+        raise Unsuited
+    return rules, state
+
+
+def _until(deadline: datetime | None) -> float | None:
+    """When to end by the clock that never jumps. One that has passed already is by another clock than ours."""
+    left = (deadline - datetime.now(UTC)).total_seconds() if deadline else 0.0
+    return time.monotonic() + seconds_to_think(left) if left > 0 else None
+
+
+@cache
+def _from_the_middle(count: int) -> Sequence[int]:
+    return sorted(range(count), key=lambda place: abs(2 * place - count + 1))

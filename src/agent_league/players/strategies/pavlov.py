@@ -1,0 +1,14 @@
+"""Win, stay; lose, shift: in the dilemma, beginning with trust."""
+
+from agent_league.players.observation import Move, Observation
+from agent_league.players.strategies.dilemma import COOPERATE, GAMES
+from agent_league.players.strategies.win_stay_lose_shift import WinStayLoseShift
+
+
+class Pavlov(WinStayLoseShift):
+    """Cooperates first, then repeats its move as long as that paid well, and else changes it."""
+
+    games = GAMES
+
+    def opening(self, observation: Observation) -> Move:
+        return COOPERATE if observation.is_legal(COOPERATE) else super().opening(observation)

@@ -1,0 +1,11 @@
+"""An eye for an eye, and the first one in advance."""
+
+from agent_league.players.observation import Observation
+from agent_league.players.strategies.tit_for_tat import TitForTat
+
+
+class SuspiciousTitForTat(TitForTat):
+    """Plays tit for tat, but defects first."""
+
+    def defects(self, observation: Observation) -> bool:
+        return not observation.lately() or super().defects(observation)

@@ -1,0 +1,11 @@
+"""An eye for an eye."""
+
+from agent_league.players.observation import Observation
+from agent_league.players.strategies.dilemma import DEFECT, Dilemma
+
+
+class TitForTat(Dilemma):
+    """Cooperates first, then does what the opponent did in the last round."""
+
+    def defects(self, observation: Observation) -> bool:
+        return [theirs for _, theirs in observation.lately()] == [DEFECT]

@@ -1,0 +1,32 @@
+"""What went well is done again."""
+
+from agent_league.players.observation import Move, Observation
+
+WELL = ("WIN", "DRAW")
+
+
+class WinStayLoseShift:
+    """Repeats its move as long as that paid at least the average of the game, and else changes it."""
+
+    instant = True
+
+    def choose(self, observation: Observation) -> Move:
+        latest = observation.lately()
+        if not latest or not observation.is_legal(latest[0][0]):
+            return self.opening(observation)
+        mine, theirs = latest[0]
+        return mine if _went_well(observation, mine, theirs) else observation.other_than(mine)
+
+    def opening(self, observation: Observation) -> Move:
+        """The move where there is none to repeat."""
+        return observation.random.choice(observation.legal_moves)
+
+
+def _went_well(observation: Observation, mine: Move, theirs: Move) -> bool:
+    """By what the round paid; where nobody says that, by how the last match ended."""
+    paid = {(repr(own), repr(other)): value for own, other, value, _ in observation.payoffs}
+    value = paid.get((repr(mine), repr(theirs)))
+    if value is not None:
+        return value >= sum(paid.values()) / len(paid)
+    games = observation.against_opponent
+    return not games or games[-1].outcome in WELL

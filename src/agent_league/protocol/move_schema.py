@@ -1,0 +1,67 @@
+"""Moves as a JSON Schema: for whole numbers that are too many to be listed, and from a schema back to the moves.
+
+Nothing here goes through a range, however long it is.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+LARGEST = 2**53
+"""Every JSON reader has whole numbers up to here."""
+NOTES = frozenset({"$schema", "$id", "$comment", "title", "description", "default", "examples"})
+"""What a schema may say without restricting anything."""
+LOWEST, HIGHEST = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
+WHOLE = frozenset({"type", "multipleOf", *LOWEST, *HIGHEST})
+EXPECTED = "an integer with minimum and maximum, an enum, a const or a boolean"
+
+
+class NotMoves(ValueError):
+    """A schema that we can't turn into moves."""
+
+
+def schema_of(moves: range) -> dict[str, Any] | None:
+    """The schema of a range; None where it has none: JSON Schema knows multiples, but no steps from elsewhere."""
+    low, high, step = min(moves[0], moves[-1]), max(moves[0], moves[-1]), abs(moves.step)
+    if low % step:
+        return None
+    return {"type": "integer", "minimum": low, "maximum": high, **({"multipleOf": step} if step > 1 else {})}
+
+
+def moves_of(schema: Mapping[str, Any]) -> Sequence[Any]:
+    """The moves that a schema allows, whole numbers as a range; raises NotMoves."""
+    asked = {name: value for name, value in schema.items() if name not in NOTES}
+    if asked.keys() <= {"type", "enum"} and isinstance(asked.get("enum"), list):
+        return tuple(move for move in asked["enum"] if move is not None)
+    if asked.keys() <= {"type", "const"} and asked.get("const") is not None:
+        return (asked["const"],)
+    if asked == {"type": "boolean"}:
+        return (False, True)
+    if asked.get("type") != "integer":
+        raise NotMoves(f"of the type {asked.get('type')!r:.80} there is no list of moves")
+    if unknown := sorted(asked.keys() - WHOLE):
+        raise NotMoves(f"{unknown[0]!r:.80} isn't understood beside an integer")
+    return _whole_numbers(asked)
+
+
+def _whole_numbers(asked: Mapping[str, Any]) -> range:
+    lows = [math.ceil(_number(asked, "minimum"))] if "minimum" in asked else []
+    lows += [math.floor(_number(asked, "exclusiveMinimum")) + 1] if "exclusiveMinimum" in asked else []
+    highs = [math.floor(_number(asked, "maximum"))] if "maximum" in asked else []
+    highs += [math.ceil(_number(asked, "exclusiveMaximum")) - 1] if "exclusiveMaximum" in asked else []
+    if not lows or not highs:
+        raise NotMoves(f"it has no {'maximum' if lows else 'minimum'}")
+    low, high, step = max(lows), min(highs), _number(asked, "multipleOf") if "multipleOf" in asked else 1
+    if max(-low, high) > LARGEST:
+        raise NotMoves(f"it goes beyond {LARGEST}, up to which all readers of JSON have whole numbers")
+    if step < 1 or step != int(step):
+        raise NotMoves(f"'multipleOf' must be a whole number from 1 on, found {step!r:.80}")
+    step = int(step)
+    return range(-(-low // step) * step, high + 1, step)
+
+
+def _number(asked: Mapping[str, Any], name: str) -> float:
+    value = asked[name]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise NotMoves(f"{name!r} must be a number, found {value!r:.80}")
+    return value

@@ -1,0 +1,155 @@
+"""`league simulate`."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agent_league.cli.app import app
+from agent_league.errors import UserError
+from tests.cli.command import BOUND, LEAGUE, alive, environment, league, until
+
+MINUTES_OF_GAMES = ("--players", "random,random", "--rounds", "100000000", "--seed", "7")
+
+
+def run(*options: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["simulate", *options], env={"COLUMNS": "200"})
+    if isinstance(result.exception, UserError):
+        raise result.exception
+    return result.exit_code, result.stdout
+
+
+def test_the_table_says_who_is_better_and_how_sure_that_is() -> None:
+    options = ("--game", "even_odd", "--param", "min_number=2", "--param", "max_number=2", "--rounds", "10")
+    code, output = run("--players", "always_odd,always_even,always_even", *options)
+    assert code == 0
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.splitlines() if "│" in line]
+    assert rows[:3] == [
+        ["1", "always_even", "20", "10", "10", "0", "50.0% [29.9%, 70.1%]", "40"],
+        ["1", "always_even #2", "20", "10", "10", "0", "50.0% [29.9%, 70.1%]", "40"],
+        ["3", "always_odd", "20", "0", "0", "20", "0.0% [0.0%, 16.1%]", "0"],
+    ]
+    assert rows[3:] == [
+        ["always_even", "", "0-10-0", "10-0-0"],
+        ["always_even #2", "0-10-0", "", "10-0-0"],
+        ["always_odd", "0-0-10", "0-0-10", ""],
+    ]
+
+
+def test_payoffs_rank_where_they_count() -> None:
+    code, output = run("--players", "tit_for_tat,always_defect", "--game", "prisoners_dilemma", "--rounds", "4")
+    assert code == 0
+    assert "54.000 [54.000, 54.000]" in output
+    assert output.index("always_defect") < output.index("tit_for_tat")
+
+
+def test_one_json_object_tells_everything() -> None:
+    code, output = run(
+        "--players", "tit_for_tat,always_defect", "--game", "prisoners_dilemma", "--rounds", "4", "--json"
+    )
+    told = json.loads(output)
+    assert code == 0
+    assert (told["game"], told["games"], told["ranked_by"], told["parameters"]["repeat"]) == (
+        "prisoners_dilemma",
+        4,
+        "payoff",
+        50,
+    )
+    best = told["players"][0]
+    assert (best["player"], best["rank"], best["wins"], best["points"]) == ("always_defect", 1, 4, 12)
+    assert best["against"]["tit_for_tat"]["mean_payoff"] == {"value": 54.0, "low": 54.0, "high": 54.0}
+    assert told["games_per_second"] > 0
+    assert told["interrupted"] is False
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--players", "random,random,markov", "--rounds", "20", "--series", "5"),
+        ("--players", "random,random", "--full"),
+    ],
+)
+def test_the_same_seed_gives_the_same_table_whatever_the_number_of_processes(options: tuple[str, ...]) -> None:
+    options = ("--rounds", "3", *options, "--seed")
+    alone = run(*options, "7")
+    assert alone == run(*options, "7", "--jobs", "2")
+    assert alone[1].replace("seed 7", "seed 8") != run(*options, "8")[1]
+
+
+def test_a_seed_is_made_up_and_told() -> None:
+    _, output = run("--players", "random,random", "--rounds", "50", "--json")
+    told = json.loads(output)
+    _, again = run("--players", "random,random", "--rounds", "50", "--json", "--seed", told["seed"])
+    assert json.loads(again)["players"] == told["players"]
+
+
+def test_whole_leagues_have_no_series() -> None:
+    with pytest.raises(UserError, match="--series: with --full"):
+        run("--players", "random,random", "--full", "--series", "10")
+
+
+@pytest.mark.parametrize("option", ["--rounds", "--jobs", "--series"])
+def test_less_than_one_is_refused(option: str) -> None:
+    code, _ = run("--players", "random,random", option, "0")
+    assert code == 2
+
+
+def test_without_a_terminal_only_results_and_remarks_are_printed(tmp_path: Path) -> None:
+    done = league("simulate", "--players", "random,tit_for_tat", "--rounds", "50", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("even_odd: 50 games for each pair, seed ")
+    remark, speed = done.stderr.splitlines()
+    assert remark == "tit_for_tat is made for prisoners_dilemma, not for even_odd."
+    assert speed.startswith("50 games in ")
+    assert not list(tmp_path.iterdir())
+
+
+@contextmanager
+def at_a_terminal(*args: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A command whose stderr is a terminal, and the other end of that."""
+    ours, theirs = pty.openpty()
+    command = [*LEAGUE, *args]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=theirs, env=environment(TERM="xterm"), start_new_session=True
+    )
+    os.close(theirs)
+    try:
+        yield process, ours
+    finally:
+        os.close(ours)
+        process.kill()
+        process.communicate()
+
+
+def shown_until(terminal: int, sentence: str) -> str:
+    text = ""
+    while sentence not in text:
+        text += os.read(terminal, 4096).decode()
+    return text
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_shows_the_games_so_far_and_leaves_nothing_behind(jobs: int) -> None:
+    with at_a_terminal("simulate", *MINUTES_OF_GAMES, "--jobs", str(jobs)) as (process, terminal):
+        bar = shown_until(terminal, "000/100000000")
+        started = [grandchild for child in children(process.pid) for grandchild in (child, *children(child))]
+        process.send_signal(signal.SIGINT)
+        said = shown_until(terminal, "games were counted.")
+        output = process.communicate(timeout=BOUND)[0].decode()
+    assert "Games" in bar
+    assert "Interrupted: " in said
+    assert "random #2" in output
+    assert process.returncode == 130
+    assert len(started) >= 2 * (jobs - 1)
+    until(lambda: not alive(started), "the workers end")

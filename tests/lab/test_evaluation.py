@@ -1,0 +1,482 @@
+"""A player is judged: real referee, real HTTP where the player is outside, few games."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.arena.hosting import serve
+from agent_league.arena.seats import Seat
+from agent_league.config import ConfigLoader
+from agent_league.conformance.stand_ins import StandInManager
+from agent_league.errors import CallFailed, UserError
+from agent_league.games.registry import load_game
+from agent_league.lab.evaluation.criteria import Verdict, judge
+from agent_league.lab.evaluation.evaluator import Evaluator, Request
+from agent_league.lab.evaluation.model import Ending, Evaluation
+from agent_league.lab.evaluation.practice import MOST_GUESTS, PRACTICE_LEAGUE
+from agent_league.lab.evaluation.report import as_html, as_markdown
+from agent_league.players.app import PlayerSettings
+from agent_league.protocol.tokens import SigningKey
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.storage.repositories import PlayerHistoryRepository
+from agent_league.testing.peers import Params, Raw, Script, ScriptedPlayer, hang
+from agent_league.transport.http_client import HttpCarrier
+from agent_league.transport.http_server import HttpServer
+from tests.arena.guests import served
+from tests.cli.command import free_ports
+
+BOUND = 60
+EVEN_ODD = load_game("even_odd")
+VALID, TIMEOUTS, TECHNICAL, WINS, GRACEFUL = range(5)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the key of the manager that we play is kept."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+async def evaluated(player: str, **more: Any) -> Evaluation:
+    async with asyncio.timeout(BOUND):
+        request: dict[str, Any] = {"game": EVEN_ODD, "seed": "7", "games": 4, "wait": 5.0, **more}
+        return await Evaluator(Request(player=player, **request)).run()
+
+
+def verdicts(evaluation: Evaluation) -> list[Verdict]:
+    return [criterion.verdict for criterion in judge(evaluation)]
+
+
+def without_times(evaluation: Evaluation) -> Any:
+    series = [
+        replace(one, games=tuple(replace(game, seconds=(0.0,) * len(game.seconds)) for game in one.games))
+        for one in evaluation.series
+    ]
+    return asdict(replace(evaluation, series=tuple(series), started="", seconds=0.0, playing=0.0))
+
+
+async def test_the_same_seed_gives_the_same_games() -> None:
+    first, again = await evaluated("markov", earlier="random"), await evaluated("markov", earlier="random")
+    other = await evaluated("markov", earlier="random", seed="8")
+
+    assert without_times(first) == without_times(again)
+    assert [game.ending for game in first.games] != [game.ending for game in other.games]
+    assert [series.opponent for series in first.series] == [
+        "random",
+        "always even",
+        "always odd",
+        "mirror",
+        "earlier version",
+    ]
+
+
+async def test_two_of_a_kind_have_dice_of_their_own() -> None:
+    endings = [game.ending for game in (await evaluated("random", games=12)).series[0].games]
+
+    assert set(endings) - {Ending.DRAW}
+
+
+async def test_sides_alternate_and_all_answers_are_read() -> None:
+    found = await evaluated("random", games=3)
+
+    assert [game.seat for game in found.series[0].games] == [0, 1, 0]
+    assert found.messages == 2 * 3 * 4
+    assert (found.faulty, found.timeouts) == (0, 0)
+    assert found.times is not None
+    assert 0 < found.times.median <= found.times.late <= found.times.longest
+
+
+async def test_without_an_earlier_version_its_row_says_how_to_name_one() -> None:
+    last = (await evaluated("random", games=1)).series[-1]
+
+    assert (last.opponent, last.games) == ("earlier version", ())
+    assert "--earlier" in last.cut_short
+
+
+@pytest.mark.parametrize("protocol", [PROTOCOL_V1, PROTOCOL_V2])
+@pytest.mark.parametrize("game", ["tic_tac_toe", "even_odd"])
+async def test_a_strategy_speaks_either_protocol_to_the_letter(protocol: str, game: str) -> None:
+    found = await evaluated("first_legal", game=load_game(game), protocol=protocol, games=2)
+
+    assert found.protocol == protocol
+    assert found.messages > 8
+    assert not found.faulty
+    assert not any(game.ending is Ending.TECHNICAL_LOSS for game in found.games)
+
+
+async def test_a_game_of_amounts_tells_the_mean_payoff() -> None:
+    found = await evaluated(
+        "always_defect", game=load_game("prisoners_dilemma").with_parameters({"repeat": 4}), games=2
+    )
+    first = found.against("first")
+
+    assert first is not None
+    assert first.payoff is not None
+    assert first.payoff.value == 20.0  # "cooperate" comes first: four times 5
+    assert judge(found)[WINS].verdict is Verdict.NOT_JUDGED
+
+
+async def test_the_time_is_shared_out_among_the_opponents() -> None:
+    found = await evaluated("random", games=10_000, bound=0.8)
+
+    assert all("--minutes" in series.cut_short for series in found.series[:4])
+    assert all(series.games for series in found.series[:4])
+
+
+async def test_what_was_found_so_far_can_be_had_at_any_moment() -> None:
+    enough = asyncio.Event()
+    evaluator = Evaluator(
+        Request(player="random", game=EVEN_ODD, seed="7", games=10_000),
+        lambda _, game: enough.set() if game and game.match_id.endswith("M3") else None,
+    )
+    running = asyncio.create_task(evaluator.run())
+    async with asyncio.timeout(BOUND):
+        await enough.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    found = evaluator.found(interrupted=True)
+
+    assert found.interrupted
+    assert len(found.games) >= 3
+    assert [series.opponent for series in found.series] == ["random"]
+
+
+async def test_a_strategy_of_another_game_is_remarked_on() -> None:
+    found = await evaluated("always_even", game=load_game("nim"), games=1)
+
+    assert found.remarks == ("always_even is made for even_odd, not for nim.",)
+
+
+@pytest.mark.parametrize(
+    ("player", "earlier", "sentence"),
+    [
+        ("randm", None, "neither the address of a player"),
+        ("random", "nobody", "neither the address of a player"),
+        ("localhost:9", "localhost:9", "--earlier names the player itself"),
+    ],
+)
+def test_what_is_no_player_is_refused_before_anything_starts(player: str, earlier: str | None, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        Evaluator(Request(player=player, game=EVEN_ODD, seed="7", earlier=earlier))
+
+
+async def test_an_address_where_nobody_is_is_named() -> None:
+    with pytest.raises(UserError, match="start it first"):
+        await evaluated(f"localhost:{free_ports(1)}", manager_port=free_ports(1), wait=0.1)
+
+
+@asynccontextmanager
+async def our_player(
+    home: Path, port: int, manager: str, overrides: dict[str, Any] | None = None, **more: Any
+) -> AsyncIterator[None]:
+    """A real player of ours, behind a real server."""
+    settings = PlayerSettings(
+        system=ConfigLoader(home, overrides or {}).load_system(),
+        home=home,
+        manager=manager,
+        endpoint=f"http://localhost:{port}/mcp",
+        wanted_id="P01",
+        seed="3",
+        **{"display_name": "Alpha", **more},
+    )
+    ready, stop = asyncio.Event(), asyncio.Event()
+    serving = asyncio.create_task(serve([Seat(settings, port, strategy="markov")], stop, ready=ready.set))
+    try:
+        async with asyncio.timeout(BOUND):
+            await ready.wait()
+        yield
+    finally:
+        stop.set()
+        await serving
+
+
+@pytest.mark.parametrize("protocol", [PROTOCOL_V1, PROTOCOL_V2])
+async def test_a_player_that_verifies_its_callers_registers_and_is_judged_over_http(home: Path, protocol: str) -> None:
+    port = free_ports(2)
+    async with our_player(home, port, f"http://localhost:{port + 1}/mcp", protocol=protocol):
+        found = await evaluated(f"localhost:{port}", manager_port=port + 1, games=13)
+        again = await evaluated(f"http://localhost:{port}/mcp", manager_port=port + 1, games=2, seed="8", wait=0.5)
+
+    assert (found.player, found.protocol) == ("Alpha", protocol)
+    assert (found.messages, found.faulty) == (2 * 13 * 4, 0)
+    assert verdicts(found) == [Verdict.PASS, Verdict.PASS, Verdict.PASS, Verdict.NOT_JUDGED, Verdict.PASS]
+    assert found.conformance.passed > 15
+    assert (len(again.games), again.faulty) == (8, 0)
+
+
+async def test_the_earlier_version_may_be_a_running_player_too(home: Path) -> None:
+    port = free_ports(3)
+    manager = f"http://localhost:{port + 2}/mcp"
+    async with (
+        our_player(home, port, manager),
+        our_player(home, port + 1, manager, display_name="Old", protocol=PROTOCOL_V1),
+    ):
+        found = await evaluated(
+            f"localhost:{port}", earlier=f"localhost:{port + 1}", manager_port=port + 2, games=2, wait=3.0
+        )
+
+    assert [len(series.games) for series in found.series] == [2, 2, 2, 2, 2]
+    assert (found.player, found.faulty, found.series[-1].cut_short) == ("Alpha", 0, "")
+
+
+async def test_the_player_remembers_what_it_plays_in_a_private_league(home: Path) -> None:
+    port = free_ports(2)
+    async with our_player(home, port, f"http://localhost:{port + 1}/mcp"):
+        await evaluated(f"localhost:{port}", manager_port=port + 1, games=2)
+    matches = PlayerHistoryRepository("P01", home).load()["matches"]
+
+    assert len(matches) == 8
+    assert {match["league_id"] for match in matches} == {PRACTICE_LEAGUE}
+
+
+async def test_a_player_of_another_league_is_told_what_to_do(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_league.lab.evaluation.visitor.COME_OVER_SECONDS", 0.1)
+    port = free_ports(3)
+    elsewhere = StandInManager(port + 1, SigningKey.new())
+    async with asyncio.timeout(BOUND):
+        await elsewhere.start()
+        async with our_player(home, port, elsewhere.endpoint):
+            await elsewhere.hears("register_player", BOUND)
+            with pytest.raises(UserError, match=r"E008.*--practice"):
+                await evaluated(f"localhost:{port}", manager_port=port + 2, wait=0.1)
+        await elsewhere.stop()
+
+
+async def test_a_player_that_was_checked_before_comes_over(home: Path) -> None:
+    port = free_ports(2)
+    checker = StandInManager(port + 1, SigningKey.new())
+    async with asyncio.timeout(BOUND):
+        await checker.start()
+        async with our_player(home, port, checker.endpoint, {"heartbeat.quiet_sec": 0.3}):
+            await checker.hears("register_player", BOUND)
+            await checker.stop()
+            found = await evaluated(f"localhost:{port}", manager_port=port + 1, wait=0.1, games=1)
+
+    assert (len(found.games), found.faulty) == (4, 0)
+
+
+class Guest:
+    """A scripted player behind a real server, which registers with us."""
+
+    def __init__(self, port: int, scripts: dict[str, Script] | None = None, **meta: Any) -> None:
+        self.port = port
+        self.meta = meta
+        self.player = ScriptedPlayer("guest", f"http://localhost:{port}/mcp", scripts=scripts)
+        self.carrier: HttpCarrier | None = None
+
+    async def evaluated(self, servers: list[HttpServer] | None = None, **more: Any) -> Evaluation:
+        self.carrier = HttpCarrier()
+        manager = self.port + 1
+        async with served(self.player.answer, self.port) as server:
+            if servers is not None:
+                servers.append(server)
+            registering = asyncio.create_task(self._register(f"http://localhost:{manager}/mcp"))
+            try:
+                return await evaluated(f"localhost:{self.port}", manager_port=manager, **more)
+            finally:
+                registering.cancel()
+                await asyncio.gather(registering, return_exceptions=True)
+                await self.carrier.close()
+
+    async def _register(self, manager: str) -> None:
+        assert self.carrier is not None
+        while True:
+            try:
+                await self.player.register(self.carrier, manager, **self.meta)
+                return
+            except CallFailed:  # nobody is there yet
+                await asyncio.sleep(0.02)
+
+
+def guest(**more: Any) -> Guest:
+    return Guest(free_ports(2), **more)
+
+
+async def test_a_stranger_in_the_letter_of_the_seeds_has_only_valid_messages() -> None:
+    found = await guest().evaluated(games=3)
+
+    assert (found.messages, found.faulty) == (2 * 3 * 4, 0)
+    assert found.player == "guest"
+
+
+async def test_each_message_that_is_not_in_the_form_is_counted_and_named() -> None:
+    visitor = guest()
+
+    async def careless(params: Params) -> Any:
+        answer = visitor.player.reply("CHOOSE_PARITY_RESPONSE", params, choice="even")
+        del answer["timestamp"], answer["auth_token"]
+        return answer
+
+    visitor.player._scripts["choose_parity"] = careless
+    found = await visitor.evaluated(games=2)
+    ((fault, count),) = found.faults
+
+    assert (found.messages, found.faulty, count) == (16, 8, 8)
+    assert fault.where == "choose_parity"
+    assert "E003" in fault.what
+    assert "timestamp" in fault.what
+    assert "'choice'" in fault.what
+    assert "no 'auth_token'" in fault.what
+    assert judge(found)[VALID].verdict is Verdict.FAIL
+    assert not any(game.ending is Ending.TECHNICAL_LOSS for game in found.games)
+
+
+def parity_choose(request: dict[str, Any]) -> dict[str, Any]:
+    names = {"choose_parity": "unknown", "parity_choose": "choose_parity"}
+    return {**request, "method": names.get(request["method"], request["method"])}
+
+
+def mcp_alone(request: dict[str, Any]) -> dict[str, Any]:
+    params = request["params"]
+    if request["method"] != "tools/call" or "_meta" not in params:
+        return {**request, "method": "unknown"}
+    return {**request, "method": params["name"], "params": params["arguments"]}
+
+
+@pytest.mark.parametrize(("understood", "faults"), [(parity_choose, {"called as 'parity_choose'"}), (mcp_alone, set())])
+async def test_another_spelling_is_a_fault_and_a_plain_mcp_server_is_none(
+    understood: Callable[[dict[str, Any]], dict[str, Any]], faults: set[str]
+) -> None:
+    visitor = guest()
+    answer = visitor.player.answer
+
+    async def understand(body: bytes, bearer: str | None = None) -> bytes | None:
+        return await answer(json.dumps(understood(json.loads(body))).encode(), bearer)
+
+    visitor.player.answer = understand  # type: ignore[method-assign]
+    found = await visitor.evaluated(games=1)
+
+    assert found.messages == 8
+    assert {fault.what for fault, _ in found.faults} == faults
+
+
+async def test_a_silent_player_costs_little_time_and_says_why() -> None:
+    found = await guest(scripts={"choose_parity": hang}).evaluated(games=100, timeout=0.2)
+    first, second, *_ = found.series
+
+    assert (len(first.games), len(second.games)) == (2, 1)
+    assert first.technical == {"move_timeout": 2}
+    assert "5 failures in a row" in first.cut_short
+    assert found.timeouts == 5 + 3
+    assert verdicts(found)[TIMEOUTS : WINS + 1] == [Verdict.FAIL, Verdict.FAIL, Verdict.NOT_JUDGED]
+
+
+async def test_a_result_that_is_not_taken_is_a_timeout_too() -> None:
+    found = await guest(scripts={"notify_match_result": hang}).evaluated(games=1, timeout=0.2)
+
+    assert found.timeouts >= 2
+    assert judge(found)[TIMEOUTS].verdict is Verdict.FAIL
+
+
+async def test_a_player_that_never_moves_legally_is_not_asked_a_hundred_times() -> None:
+    visitor = guest()
+
+    async def shouts(params: Params) -> Any:
+        return visitor.player.reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="EVEN")
+
+    visitor.player._scripts["choose_parity"] = shouts
+    found = await visitor.evaluated(games=100)
+
+    assert [len(series.games) for series in found.series[:4]] == [5, 5, 5, 5]
+    assert found.series[0].technical == {"illegal_move": 5}
+    assert "E004" in found.faults[0][0].what
+
+
+async def test_answers_in_calls_of_its_own_reach_the_referee() -> None:
+    visitor = guest()
+    posts: set[asyncio.Task[Any]] = set()
+
+    async def post(params: Params, answer: dict[str, Any]) -> None:
+        (round_,) = [one for one in visitor.player.heard("notify_round") if one["round_id"] == params["round_id"]]
+        method = answer["message_type"].lower()
+        body = json.dumps({"jsonrpc": "2.0", "method": method, "params": answer, "id": 1}).encode()
+        assert visitor.carrier is not None
+        await visitor.carrier.exchange(round_["matches"][0]["referee_endpoint"], body, 5)
+
+    async def later(params: Params) -> Any:
+        if params["league_id"] == PRACTICE_LEAGUE and params["match_id"].startswith("E"):
+            answer = visitor.player.reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="odd")
+            posts.add(asyncio.create_task(post(params, answer)))
+        return {"status": "ok"}
+
+    visitor.player._scripts["choose_parity"] = later
+    found = await visitor.evaluated(games=2)
+    await asyncio.gather(*posts)
+
+    assert not any(game.ending is Ending.TECHNICAL_LOSS for game in found.games)
+    assert {fault.what for fault, _ in found.faults} == {"answer in a call of its own"}
+
+
+NASTY = "<script>alert(1)</script>|`[x](http://evil.example)\n# \x1b[31m"
+
+
+async def test_a_hostile_player_is_cut_and_escaped() -> None:
+    visitor = guest(display_name=NASTY)
+
+    async def rants(params: Params) -> Any:
+        answer = visitor.player.reply("GAME_JOIN_ACK", params, arrival_timestamp="x", accept=True)
+        return {**answer, "sender": f"player:{NASTY}", "conversation_id": NASTY, "padding": "x" * 500_000}
+
+    async def floods(params: Params) -> Any:
+        raise Raw(NASTY.encode() * 100_000)
+
+    visitor.player._scripts |= {"handle_game_invitation": rants, "choose_parity": floods}
+    found = await visitor.evaluated(games=3)
+    page, text = as_html(found), as_markdown(found)
+
+    assert len(page) < 100_000
+    assert len(text) < 20_000
+    assert "<script" not in page
+    assert "alert(1)" in page
+    assert "\x1b" not in page + text
+    assert "<script" not in text
+    assert "(http:" not in text
+    assert "\n# " not in text[2:]
+    assert all(len(fault.what) <= 210 for fault, _ in found.faults)
+
+
+async def test_a_player_that_registers_without_end_is_sent_away() -> None:
+    visitor = guest()
+    answers: list[dict[str, Any]] = []
+
+    async def multiplies(params: Params) -> Any:
+        assert visitor.carrier is not None
+        while len(answers) < MOST_GUESTS:
+            other = ScriptedPlayer("more", f"http://localhost:{visitor.port}/mcp/{len(answers)}")
+            answers.append(await other.register(visitor.carrier, f"http://localhost:{visitor.port + 1}/mcp"))
+        return visitor.player.reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="odd")
+
+    visitor.player._scripts["choose_parity"] = multiplies
+    found = await visitor.evaluated(games=1)
+
+    assert answers[-1]["error_code"] == "E016"
+    assert not found.faulty
+
+
+async def test_a_player_that_breaks_down_on_bad_input_is_told_so() -> None:
+    found = await guest().evaluated(games=1)
+
+    assert judge(found)[GRACEFUL].verdict is Verdict.FAIL
+    assert [fault.where for fault in found.conformance.failed] == ["the id comes back with an error too"]
+    assert "a body that is not JSON is refused" in [fault.where for fault in found.conformance.warned]
+
+
+async def test_a_player_that_goes_away_loses_the_rest_quickly() -> None:
+    visitor = guest()
+
+    async def leaves(params: Params) -> Any:
+        await servers[0].stop()
+
+    servers: list[HttpServer] = []
+    visitor.player._scripts["notify_match_result"] = leaves
+    found = await visitor.evaluated(servers, games=100)
+
+    assert [len(series.games) for series in found.series[:4]] == [3, 1, 1, 1]
+    assert found.series[1].technical == {"disconnected": 1}
+    assert judge(found)[TECHNICAL].verdict is Verdict.FAIL

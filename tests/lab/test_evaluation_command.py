@@ -1,0 +1,51 @@
+"""`league evaluate` as a person uses it."""
+
+import json
+import signal
+from pathlib import Path
+
+from tests.cli.command import league, running
+
+
+def test_a_strategy_is_evaluated_and_the_report_is_where_it_says(tmp_path: Path) -> None:
+    done = league("evaluate", "random", "--games", 2, "--seed", 7, "--out", "here", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert "mirror" in done.stdout
+    assert "No skill can reach this mark" in done.stdout.replace("\n", " ")
+    assert "The report is in here" in done.stderr
+    found = json.loads((tmp_path / "here" / "evaluation.json").read_text(encoding="utf-8"))
+    assert [one["games"] for one in found["opponents"]] == [2, 2, 2, 2, 0]
+
+    again = league("evaluate", "random", "--games", 2, "--out", "here", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+
+
+def test_a_criterion_that_fails_is_exit_code_1_and_json_is_all_that_is_printed(tmp_path: Path) -> None:
+    fair = ["--game", "odds_and_evens", "--param", "repeat=1"]
+    done = league("evaluate", "random", *fair, "--games", 100, "--seed", 1, "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+
+    assert done.returncode == 1, done.stderr
+    assert [one["verdict"] for one in found["criteria"]] == ["PASS", "PASS", "PASS", "FAIL", "not judged"]
+    assert len(list(tmp_path.glob("evaluations/random-*/evaluation.html"))) == 1
+
+
+def test_what_is_no_player_is_exit_code_2_with_a_sentence(tmp_path: Path) -> None:
+    done = league("evaluate", "nobody", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "neither the address of a player" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_leaves_a_report_of_what_there_was(tmp_path: Path) -> None:
+    with running(["evaluate", "random", "--games", 400, "--out", "here"], cwd=tmp_path) as (process,):
+        process.prints("Against always even")
+        process.signal(signal.SIGINT)
+        assert process.ends() == 130
+        assert "Interrupted: it tells of" in process.text
+    found = json.loads((tmp_path / "here" / "evaluation.json").read_text(encoding="utf-8"))
+    assert found["interrupted"] is True
+    assert found["opponents"][0]["games"] == 400

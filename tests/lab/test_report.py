@@ -1,0 +1,337 @@
+"""What an evaluation says on paper: known numbers, known words, nothing that a browser or a reader would obey."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from agent_league.errors import UserError
+from agent_league.games.registry import load_game
+from agent_league.lab.evaluation.criteria import Verdict, at_least, is_luck, judge
+from agent_league.lab.evaluation.findings import failed, results_sheet, sentence, short_results
+from agent_league.lab.evaluation.model import (
+    Conformance,
+    Ending,
+    Evaluation,
+    Fault,
+    Played,
+    Series,
+    longest_run,
+    times_of,
+)
+from agent_league.lab.evaluation.plots import duration, outcomes_plot, progress_plot, times_plot
+from agent_league.lab.evaluation.report import (
+    FILES,
+    as_html,
+    as_json,
+    as_markdown,
+    check_folder,
+    default_folder,
+    write_report,
+)
+
+NASTY = '<img src=x onerror="alert(1)">|`*a*` [b](http://c) www.d.e\n# f\x1b[31m\u202e&amp;'
+SVG = "{http://www.w3.org/2000/svg}"
+VALID, TIMEOUTS, TECHNICAL, WINS, GRACEFUL = range(5)
+
+
+def games(won: int, drawn: int, lost: int, technical: int = 0, **more: Any) -> tuple[Played, ...]:
+    endings = [Ending.WIN] * won + [Ending.DRAW] * drawn + [Ending.LOSS] * lost + [Ending.TECHNICAL_LOSS] * technical
+    how = {Ending.TECHNICAL_LOSS: "move_timeout"}
+    return tuple(
+        Played(f"R1M{number}", number % 2, ending, how.get(ending, ""), seconds=(0.002, 0.004), **more)
+        for number, ending in enumerate(endings, 1)
+    )
+
+
+def evaluation(*series: Series, **more: Any) -> Evaluation:
+    basics: dict[str, Any] = {
+        "player": "Alpha",
+        "where": "http://localhost:8101/mcp",
+        "protocol": "league.v2",
+        "game_type": "tic_tac_toe",
+        "title": "Tic-Tac-Toe",
+        "parameters": {},
+        "is_luck": False,
+        "has_amounts": False,
+        "seed": "7",
+        "earlier": "",
+        "wanted": 100,
+        "started": "2025-01-15T10:30:00Z",
+        "seconds": 4.0,
+        "playing": 2.0,
+        "conformance": Conformance(passed=30),
+    }
+    return Evaluation(**{**basics, "series": series, **more})
+
+
+STRONG = evaluation(Series("random", "", games(61, 30, 9)), Series("first", "", games(100, 0, 0)))
+
+
+def test_a_row_has_wilson_and_an_exact_p_value_corrected_after_holm() -> None:
+    row = results_sheet(evaluation(Series("random", "", games(14, 0, 6)), Series("first", "", games(10, 0, 0)))).rows
+
+    assert row[0] == ("random", "20", "14", "0", "6", "0", "70.0% (48.1 - 85.5)", "0.12", "0.12")
+    assert row[1] == ("first", "10", "10", "0", "0", "0", "100.0% (72.2 - 100.0)", "0.0020", "0.0039")
+
+
+def test_games_that_the_opponent_failed_count_for_nothing() -> None:
+    walkovers = tuple(Played(f"W{number}", 0, Ending.WALKOVER) for number in range(5))
+    series = Series("earlier version", "", (*games(1, 0, 1), *walkovers))
+
+    assert (len(series.counted), series.win_rate.value, series.p_value) == (2, 0.5, 1.0)
+
+
+def test_an_opponent_that_was_not_there_has_an_empty_row() -> None:
+    nobody = evaluation(Series("earlier version", "", cut_short="give one with --earlier"))
+
+    assert set(results_sheet(nobody).rows[0][2:]) == {"-"}
+    assert short_results(nobody).rows[0][2] == "-/-/-"
+    assert "--earlier" in as_markdown(nobody)
+
+
+def test_a_player_that_does_all_that_is_asked_passes() -> None:
+    assert [one.verdict for one in judge(STRONG)] == [Verdict.PASS] * 5
+    assert not failed(judge(STRONG))
+    assert sentence(STRONG) == "5 of 5 criteria fulfilled, 0 not."
+
+
+@pytest.mark.parametrize(
+    ("won", "verdict"), [(60, Verdict.FAIL), (61, Verdict.PASS)], ids=["exactly 60%", "more than 60%"]
+)
+def test_more_than_60_percent_means_more(won: int, verdict: Verdict) -> None:
+    assert judge(evaluation(Series("random", "", games(won, 0, 100 - won))))[WINS].verdict is verdict
+
+
+def test_fewer_than_100_games_decide_nothing() -> None:
+    assert judge(evaluation(Series("random", "", games(99, 0, 0))))[WINS].verdict is Verdict.NOT_JUDGED
+
+
+def test_in_a_game_of_luck_the_mark_is_shown_with_what_chance_gives() -> None:
+    lucky = judge(evaluation(Series("random", "", games(24, 50, 26)), is_luck=True))[WINS]
+
+    assert lucky.verdict is Verdict.NOT_JUDGED
+    assert "24 of 100 games won: 24.0%" in lucky.found
+    assert "No skill can reach this mark" in lucky.note
+    assert "To win 61 of 100 has a probability of 2.9e-14" in lucky.note
+
+
+def test_the_probability_of_many_wins_is_the_binomial_tail() -> None:
+    assert at_least(2, 2, 0.25) == pytest.approx(1 / 16)
+    assert at_least(1, 3, 0.5) == pytest.approx(7 / 8)
+    assert at_least(0, 9, 0.3) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("game", "parameters", "luck"),
+    [
+        ("even_odd", {}, True),
+        ("even_odd", {"repeat": 9}, True),
+        ("even_odd", {"max_number": 9}, False),
+        ("odds_and_evens", {}, False),
+    ],
+)
+def test_only_an_even_draw_is_pure_luck(game: str, parameters: dict[str, int], luck: bool) -> None:
+    assert is_luck(load_game(game).with_parameters(parameters)) is luck
+
+
+def test_50_games_in_a_row_without_a_timeout_are_enough() -> None:
+    late = tuple(Played(f"L{number}", 0, Ending.LOSS, timeouts=1) for number in range(2))
+    enough = evaluation(Series("random", "", (*late[:1], *games(50, 0, 0), *late[1:])))
+    too_few = evaluation(Series("random", "", (*late[:1], *games(49, 0, 0), *late[1:])))
+    nothing_yet = evaluation(Series("random", "", games(49, 0, 0)))
+
+    assert judge(enough)[TIMEOUTS].verdict is Verdict.PASS
+    assert judge(enough)[TIMEOUTS].found == "2 timeouts in 52 games; the longest run without one: 50"
+    assert judge(too_few)[TIMEOUTS].verdict is Verdict.FAIL
+    assert judge(nothing_yet)[TIMEOUTS].verdict is Verdict.NOT_JUDGED
+
+
+def test_a_run_ends_where_something_is_bad() -> None:
+    assert longest_run([True, True, False, True]) == 2
+    assert longest_run([]) == 0
+
+
+def test_one_bad_message_among_many_fails_and_is_never_rounded_away() -> None:
+    bad = Played("M", 0, Ending.WIN, seconds=(0.1,), faults=(Fault("choose_parity", "E003: no timestamp"),))
+    found = judge(evaluation(Series("random", "", (*games(1500, 0, 0), bad))))[VALID]
+
+    assert found.verdict is Verdict.FAIL
+    assert "3000 of 3001" in found.found
+    assert "99.9%" in found.found
+
+
+def test_a_failed_step_with_bad_input_fails_the_player() -> None:
+    broken = Conformance(passed=3, failed=(Fault("a body that is not JSON is refused", "HTTP 500"),))
+    player = evaluation(Series("random", "", games(1, 0, 0)), conformance=broken)
+
+    assert judge(player)[GRACEFUL].verdict is Verdict.FAIL
+    assert "HTTP 500" in as_markdown(player)
+
+
+def test_times_have_a_median_and_a_percentile_by_nearest_rank() -> None:
+    times = times_of([number / 1000 for number in range(100, 0, -1)])
+
+    assert times is not None
+    assert (times.median, times.late, times.longest) == (0.0505, 0.095, 0.1)
+    assert times_of([]) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(31, "31 s"), (0.9996, "1 s"), (0.0123, "12.3 ms"), (0.00042, "420 µs"), (0, "0 µs")]
+)
+def test_a_time_is_written_as_people_say_it(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize("plot", [outcomes_plot, progress_plot, times_plot])
+@pytest.mark.parametrize("found", [STRONG, evaluation()], ids=["played", "nothing played"])
+def test_a_plot_is_a_whole_svg_that_is_told_in_words_too(plot: Any, found: Evaluation) -> None:
+    root = ET.fromstring(plot(found))
+    title, desc = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
+
+    assert root.get("role") == "img"
+    assert title is not None
+    assert title.text
+    assert desc is not None
+    assert desc.text
+    assert "nan" not in plot(found)
+
+
+def test_a_bar_is_as_long_as_its_share() -> None:
+    root = ET.fromstring(outcomes_plot(evaluation(Series("random", "", games(28, 52, 20)))))
+    bars = {
+        one.get("class"): float(one.get("width", 0)) for one in root.iter(f"{SVG}rect") if one.get("height") == "24"
+    }
+
+    assert bars == {"win": 126.0, "draw": 234.0, "loss": 90.0}  # of 450
+    assert "28 / 52 / 20" in "".join(root.itertext())
+
+
+def test_the_curve_ends_at_the_share_and_has_no_more_points_than_it_needs() -> None:
+    root = ET.fromstring(progress_plot(evaluation(Series("random", "", games(2500, 0, 2500)))))
+    (curve,) = root.iter(f"{SVG}polyline")
+    points = [tuple(map(float, point.split(","))) for point in curve.get("points", "").split()]
+
+    assert len(points) <= 202
+    assert points[0][1] == 72.0  # all won after the first game: the panel's upper edge
+    assert points[-1][1] == 72.0 + 140 / 2
+
+
+def test_the_histogram_counts_every_answer_once() -> None:
+    seconds = (0.0005, 0.0009, 0.005, 0.05, 0.05)
+    root = ET.fromstring(times_plot(evaluation(Series("random", "", (Played("M", 0, Ending.WIN, seconds=seconds),)))))
+    bars = [float(one.get("height", 0)) for one in root.iter(f"{SVG}rect") if one.get("class") == "win"]
+
+    assert sorted(round(bar / 170 * 2) for bar in bars) == [1, 1, 1, 2]
+
+
+class Tags(HTMLParser):
+    """The tags and attributes that a browser sees."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+
+def test_a_page_needs_nothing_from_elsewhere_and_obeys_nobody() -> None:
+    fault = Fault("choose_parity", NASTY)
+    bad = Played("M", 0, Ending.WIN, seconds=(0.1,), faults=(fault,))
+    player = evaluation(
+        Series("random", NASTY, (bad,), cut_short=NASTY),
+        player=NASTY,
+        where=NASTY,
+        earlier=NASTY,
+        title=NASTY,
+        remarks=(NASTY,),
+        conformance=Conformance(failed=(fault,)),
+    )
+    page, text = as_html(player), as_markdown(player)
+    tags = Tags(page).seen
+
+    assert not {"script", "img", "link", "iframe", "a", "object"} & {tag for tag, _ in tags}
+    assert not [
+        name for _, attributes in tags for name in attributes if name.startswith("on") or name in ("src", "href")
+    ]
+    assert ("meta", "default-src 'none'; style-src 'unsafe-inline'") in [
+        (tag, attributes.get("content")) for tag, attributes in tags
+    ]
+    assert "prefers-color-scheme: dark" in page
+    assert page.count("<svg") == 3
+    for written in (page, text):
+        assert "\x1b" not in written
+        assert "\u202e" not in written
+        assert "<img" not in written
+
+
+def test_somebody_elses_words_make_no_markdown() -> None:
+    text = as_markdown(evaluation(Series("random", "", games(1, 0, 0)), player=NASTY, where=NASTY, remarks=(NASTY,)))
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+
+    assert not re.search(r"(?<!\\)[`*\[]", re.sub(r"!\[[^]]*]\([a-z-]+\.svg\)", "", text))
+    assert "http\\://c" in text
+    assert "www\\.d" in text
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows if "Where" in row} == {3}
+    assert [line for line in text.splitlines() if line.startswith("# ")] == [text.splitlines()[0]]
+    assert "&amp;amp;" in text
+
+
+def test_json_holds_all_numbers() -> None:
+    found = json.loads(as_json(evaluation(Series("random", "", games(14, 0, 5, 1)))))
+    (random,) = found["opponents"]
+
+    assert (random["wins"], random["losses"], random["technical_losses"]) == (14, 5, {"move_timeout": 1})
+    assert random["win_rate"]["low"] == pytest.approx(0.4810, abs=1e-4)
+    assert random["p_value"] == pytest.approx(0.1153, abs=1e-4)
+    assert len(random["played"]) == 20
+    assert found["response_seconds"]["median"] == pytest.approx(0.003)
+    assert [one["verdict"] for one in found["criteria"]][VALID] == "PASS"
+    assert found["ok"] is False  # one technical loss, and no 50 games without
+
+
+def test_a_single_payoff_has_no_interval() -> None:
+    paid = (Played("M", 0, Ending.WIN, payoff=3.0),)
+    found = evaluation(Series("random", "", paid), has_amounts=True)
+
+    assert results_sheet(found).rows[0][-1] == "3"
+    assert json.loads(as_json(found))["opponents"][0]["payoff"] == {"value": 3.0, "low": None, "high": None}
+
+
+def test_a_report_is_written_once_and_never_over_another(tmp_path: Path) -> None:
+    folder = default_folder(STRONG, tmp_path)
+    written = write_report(STRONG, folder)
+
+    assert folder.name == "Alpha-20250115T103000Z"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
+    assert all(path.read_text(encoding="utf-8") for path in written)
+    with pytest.raises(UserError, match=r"evaluation.md.* is there already"):
+        check_folder(folder)
+    with pytest.raises(FileExistsError):
+        write_report(STRONG, folder)
+    assert default_folder(STRONG, tmp_path).name == "Alpha-20250115T103000Z-2"
+    for name in re.findall(r"!\[[^]]*]\(([^)]*)\)", (folder / "evaluation.md").read_text(encoding="utf-8")):
+        assert (folder / name).is_file()
+
+
+@pytest.mark.parametrize(
+    ("player", "name"), [("../../etc", "etc"), (NASTY, "img-src-x-onerror"), ("...", "player"), ("x" * 99, "x" * 40)]
+)
+def test_a_players_name_is_no_path(player: str, name: str, tmp_path: Path) -> None:
+    folder = default_folder(evaluation(player=player), tmp_path)
+
+    assert folder.parent == tmp_path
+    assert folder.name.startswith(name)
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "report").touch()
+    with pytest.raises(UserError, match="expected a folder"):
+        check_folder(tmp_path / "report")

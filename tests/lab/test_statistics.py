@@ -1,0 +1,114 @@
+"""Intervals and p-values, against values that can be looked up or worked out by hand."""
+
+from collections import Counter
+from fractions import Fraction
+from math import comb, inf
+
+import pytest
+
+from agent_league.lab.statistics import Estimate, binomial_p_value, holm, mean, rate
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    [(8, 10, 0.4902, 0.9433), (1, 10, 0.0179, 0.4042), (50, 100, 0.4038, 0.5962), (5000, 10_000, 0.4902, 0.5098)],
+)
+def test_a_rate_has_the_interval_of_wilson(successes: int, trials: int, low: float, high: float) -> None:
+    found = rate(successes, trials)
+    assert (found.value, round(found.low, 4), round(found.high, 4)) == (successes / trials, low, high)
+
+
+def test_the_interval_of_an_extreme_rate_stays_within_0_and_1() -> None:
+    never, always = rate(0, 10), rate(10, 10)
+    assert (never.low, round(never.high, 4)) == (0.0, 0.2775)
+    assert (round(always.low, 4), always.high) == (0.7225, 1.0)
+
+
+def test_more_confidence_makes_a_wider_interval() -> None:
+    sure, surer = rate(8, 10), rate(8, 10, confidence=0.99)
+    assert surer.low < sure.low < sure.high < surer.high
+
+
+def test_without_trials_nothing_is_known() -> None:
+    assert rate(0, 0) == Estimate(0.0, 0.0, 1.0)
+
+
+# Half of a 95% interval for n values is t(n - 1) * s / sqrt(n); the t are those of any printed table.
+@pytest.mark.parametrize(
+    ("number", "t"), [(2, 12.706), (3, 4.303), (4, 3.182), (5, 2.776), (10, 2.262), (30, 2.045), (100, 1.984)]
+)
+def test_the_mean_of_a_few_values_has_the_interval_of_student(number: int, t: float) -> None:
+    values = [0.0] * (number - 1) + [1.0]
+    variance = (1 / number - 1 / number**2) * number / (number - 1)
+    found = mean(Counter(values))
+    assert found.value == pytest.approx(1 / number)
+    assert (found.high - found.value) / (variance / number) ** 0.5 == pytest.approx(t, abs=0.0006)
+    assert found.value - found.low == pytest.approx(found.high - found.value)
+
+
+def test_the_mean_of_many_values_has_a_normal_interval() -> None:
+    found = mean({0.0: 5000, 1.0: 5000})
+    assert found.value == 0.5
+    assert found.high - 0.5 == pytest.approx(1.959964 * (0.25 * 10_000 / 9_999 / 10_000) ** 0.5, rel=1e-6)
+
+
+def test_the_mean_of_equal_values_is_certain() -> None:
+    assert mean({2.5: 10}) == Estimate(2.5, 2.5, 2.5)
+
+
+def test_one_value_alone_tells_nothing_of_the_spread() -> None:
+    assert mean({3.0: 1}) == Estimate(3.0, -inf, inf)
+    assert mean({}) == Estimate(0.0, -inf, inf)
+
+
+def exact(successes: int, trials: int, chance: Fraction) -> float:
+    """The two-sided p-value by its definition, in fractions."""
+    probabilities = [
+        comb(trials, count) * chance**count * (1 - chance) ** (trials - count) for count in range(trials + 1)
+    ]
+    return float(sum(probability for probability in probabilities if probability <= probabilities[successes]))
+
+
+@pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 3), Fraction(9, 10), Fraction(1, 100)])
+@pytest.mark.parametrize("trials", [1, 2, 7, 24])
+def test_a_p_value_is_the_sum_of_all_counts_that_are_no_likelier(trials: int, chance: Fraction) -> None:
+    for successes in range(trials + 1):
+        expected = exact(successes, trials, chance)
+        assert binomial_p_value(successes, trials, float(chance)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "expected"), [(60, 100, 0.056888), (61, 100, 0.035200), (50, 100, 1.0), (0, 10, 2 / 1024)]
+)
+def test_p_values_that_are_known(successes: int, trials: int, expected: float) -> None:
+    assert binomial_p_value(successes, trials) == pytest.approx(expected, abs=5e-7)
+
+
+def test_a_million_trials_neither_overflow_nor_lose_their_digits() -> None:
+    two_deviations = 0.0455  # what a normal distribution has beyond them
+    assert binomial_p_value(501_000, 1_000_000) == pytest.approx(two_deviations, abs=0.0003)
+    assert binomial_p_value(600_000, 1_000_000) == 0.0
+
+
+def test_what_is_certain_has_no_room_for_chance() -> None:
+    assert binomial_p_value(10, 10, 1.0) == binomial_p_value(0, 10, 0.0) == 1.0
+    assert binomial_p_value(9, 10, 1.0) == binomial_p_value(1, 10, 0.0) == 0.0
+
+
+def test_several_p_values_are_corrected_together() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(-1, 10), (11, 10)])
+def test_a_count_beyond_the_trials_is_a_mistake(successes: int, trials: int) -> None:
+    with pytest.raises(ValueError, match=f"found {successes} of 10"):
+        rate(successes, trials)
+    with pytest.raises(ValueError, match=f"found {successes} of 10"):
+        binomial_p_value(successes, trials)
+
+
+def test_a_chance_beyond_1_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match=r"found 1\.5"):
+        binomial_p_value(1, 2, 1.5)

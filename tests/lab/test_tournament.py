@@ -1,0 +1,129 @@
+"""Everybody against everybody: the plan, what is refused, and the same table whoever plays it."""
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.errors import LeagueFailed, UserError
+from agent_league.lab.scoreboard import Scoreboard
+from agent_league.lab.tally import Meeting, Tally
+from agent_league.lab.tournament import Tournament
+from agent_league.lab.workers import play_all
+
+BOUND = 20
+"""Seconds; what is ended doesn't take them."""
+LEARNERS = ("random", "q_learning", "markov", "random")
+
+
+def table(tournament: Tournament, jobs: int = 1) -> list[Any]:
+    board = Scoreboard(tournament.labels, by_payoff=tournament.game.payoffs)
+    for meeting in play_all(tournament.plan(), jobs):
+        board.add(meeting)
+    assert board.games == tournament.games
+    return board.rows()
+
+
+def test_every_pair_plays_all_its_games_in_series() -> None:
+    planned = list(Tournament("even_odd", ("random",) * 3, 25, "1", series=10).plan())
+    assert [(series.pair, series.first, series.games) for series in planned[:4]] == [
+        ((0, 1), 0, 10),
+        ((0, 2), 0, 10),
+        ((1, 2), 0, 10),
+        ((0, 1), 10, 10),
+    ]
+    assert [series.games for series in planned if series.pair == (1, 2)] == [10, 10, 5]
+
+
+def test_a_strategy_that_is_named_again_gets_a_number() -> None:
+    named = Tournament("even_odd", ("random", "markov", "random", "random"), 1, "1")
+    assert named.labels == ("random", "markov", "random #2", "random #3")
+
+
+def test_processes_change_nothing() -> None:
+    tournament = Tournament("odds_and_evens", LEARNERS, 30, "7", {"repeat": 3}, series=10)
+    assert table(tournament, jobs=3) == table(tournament)
+
+
+def test_a_seed_gives_a_table_of_its_own() -> None:
+    assert table(Tournament("kuhn_poker", LEARNERS, 50, "7")) == table(Tournament("kuhn_poker", LEARNERS, 50, "7"))
+    assert table(Tournament("kuhn_poker", LEARNERS, 50, "7")) != table(Tournament("kuhn_poker", LEARNERS, 50, "8"))
+
+
+def test_no_two_series_have_the_same_dice() -> None:
+    meetings = play_all(Tournament("kuhn_poker", ("random",) * 3, 400, "7", series=100).plan())
+    results = {tuple(sorted(meeting.tallies[0].payoffs.items())) for meeting in meetings}
+    assert len(results) == 12
+
+
+def test_a_series_of_odd_length_leaves_both_sides_as_often() -> None:
+    # In nim with one heap of one, whoever begins takes it and wins.
+    first, second = table(Tournament("nim", ("first_legal",) * 2, 30, "7", {"heaps": [1]}, series=5))
+    assert (first.tally.wins, second.tally.wins) == (15, 15)
+
+
+@pytest.mark.parametrize(
+    ("game_type", "strategies", "parameters", "problem"),
+    [
+        ("chess", ("random", "random"), {}, "--game: no game 'chess' is installed .*even_odd"),
+        ("even_odd", ("random", "luck"), {}, "--players: no strategy 'luck' is installed .*markov"),
+        ("even_odd", ("random",), {}, "--players: at least 2 are needed, .* found 1"),
+        ("even_odd", ("random", "llm"), {}, "--players: llm .* `league run`"),
+        ("even_odd", ("random", "random"), {"min_number": 11}, "--param: .*found 11 and 10"),
+        ("even_odd", ("random", "random"), {"size": 3}, "--param: even_odd has no parameter 'size'"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(
+    game_type: str, strategies: tuple[str, ...], parameters: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(UserError, match=problem):
+        Tournament(game_type, strategies, 10, "1", parameters).check()
+
+
+def test_a_strategy_for_another_game_gets_a_remark() -> None:
+    remarks = Tournament("tic_tac_toe", ("random", "tit_for_tat", "tit_for_tat"), 10, "1").check()
+    assert remarks == ["tit_for_tat is made for prisoners_dilemma, not for tic_tac_toe."]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Work that does something a series wouldn't."""
+
+    kind: str
+    trace: Path = Path()
+
+    def play(self) -> Iterator[Meeting]:
+        if self.kind == "dies":
+            os._exit(3)
+        if self.kind == "fails":
+            raise UserError("that was wrong")
+        if self.kind == "takes long":
+            time.sleep(BOUND)
+            self.trace.touch()
+        yield Meeting((0, 1), (Tally(wins=1), Tally(losses=1)))
+
+
+def test_a_process_that_dies_is_reported() -> None:
+    with pytest.raises(LeagueFailed, match="A process that played games has ended"):
+        list(play_all([Piece("dies")], jobs=2))
+
+
+def test_what_fails_in_a_process_fails_here() -> None:
+    with pytest.raises(UserError, match="that was wrong"):
+        list(play_all([Piece("fails")], jobs=2))
+
+
+def test_whoever_has_seen_enough_ends_the_processes(tmp_path: Path) -> None:
+    others = set(multiprocessing.active_children())
+    long = Piece("takes long", tmp_path / "done")
+    with closing(play_all([Piece("short"), long, long], jobs=2)) as meetings:
+        assert next(meetings).games == 1
+        assert set(multiprocessing.active_children()) > others
+    assert set(multiprocessing.active_children()) <= others
+    assert not long.trace.exists()
