@@ -96,7 +96,7 @@ def test_the_readme_s_leagues_run_as_they_stand(tmp_path: Path) -> None:
     commands = [
         line for block in blocks(README, "bash") for line in block.splitlines() if line.startswith("./league run")
     ]
-    assert len(commands) == 3
+    assert len(commands) == 4
     for command in commands:
         arguments = shlex.split(command)[1:]
         done = subprocess.run(

@@ -32,9 +32,9 @@ def test_the_table_says_who_is_better_and_how_sure_that_is() -> None:
     assert code == 0
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.splitlines() if "│" in line]
     assert rows[:3] == [
-        ["1", "always_even", "20", "10", "10", "0", "50.0% [29.9%, 70.1%]", "40"],
-        ["1", "always_even #2", "20", "10", "10", "0", "50.0% [29.9%, 70.1%]", "40"],
-        ["3", "always_odd", "20", "0", "0", "20", "0.0% [0.0%, 16.1%]", "0"],
+        ["1", "always_even", "20", "10-10-0", "50.0% [29.9, 70.1]", "40"],
+        ["1", "always_even #2", "20", "10-10-0", "50.0% [29.9, 70.1]", "40"],
+        ["3", "always_odd", "20", "0-0-20", "0.0% [0.0, 16.1]", "0"],
     ]
     assert rows[3:] == [
         ["always_even", "", "0-10-0", "10-0-0"],
@@ -46,7 +46,7 @@ def test_the_table_says_who_is_better_and_how_sure_that_is() -> None:
 def test_payoffs_rank_where_they_count() -> None:
     code, output = run("--players", "tit_for_tat,always_defect", "--game", "prisoners_dilemma", "--rounds", "4")
     assert code == 0
-    assert "54.000 [54.000, 54.000]" in output
+    assert "54.00 [54.00, 54.00]" in output
     assert output.index("always_defect") < output.index("tit_for_tat")
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from agent_league.errors import UserError
 from agent_league.games.registry import load_game
-from agent_league.lab.evaluation.criteria import Verdict, at_least, is_luck, judge
+from agent_league.lab.evaluation.criteria import Verdict, at_least, judge
 from agent_league.lab.evaluation.findings import failed, results_sheet, sentence, short_results
+from agent_league.lab.evaluation.luck import luck_against_random
 from agent_league.lab.evaluation.model import (
     Conformance,
     Ending,
@@ -56,7 +57,7 @@ def evaluation(*series: Series, **more: Any) -> Evaluation:
         "game_type": "tic_tac_toe",
         "title": "Tic-Tac-Toe",
         "parameters": {},
-        "is_luck": False,
+        "luck": None,
         "has_amounts": False,
         "seed": "7",
         "earlier": "",
@@ -112,12 +113,12 @@ def test_fewer_than_100_games_decide_nothing() -> None:
 
 
 def test_in_a_game_of_luck_the_mark_is_shown_with_what_chance_gives() -> None:
-    lucky = judge(evaluation(Series("random", "", games(24, 50, 26)), is_luck=True))[WINS]
+    lucky = judge(evaluation(Series("random", "", games(24, 50, 26)), luck=0.25))[WINS]
 
     assert lucky.verdict is Verdict.NOT_JUDGED
     assert "24 of 100 games won: 24.0%" in lucky.found
     assert "No skill can reach this mark" in lucky.note
-    assert "To win 61 of 100 has a probability of 2.9e-14" in lucky.note
+    assert "to win 61 of 100 has a probability of 2.9e-14" in lucky.note
 
 
 def test_the_probability_of_many_wins_is_the_binomial_tail() -> None:
@@ -129,14 +130,20 @@ def test_the_probability_of_many_wins_is_the_binomial_tail() -> None:
 @pytest.mark.parametrize(
     ("game", "parameters", "luck"),
     [
-        ("even_odd", {}, True),
-        ("even_odd", {"repeat": 9}, True),
-        ("even_odd", {"max_number": 9}, False),
-        ("odds_and_evens", {}, False),
+        ("even_odd", {}, 1 / 4),
+        ("even_odd", {"repeat": 9}, 1 / 4),
+        ("even_odd", {"max_number": 9}, None),
+        ("odds_and_evens", {}, 1 / 2),
+        ("rock_paper_scissors", {}, 1 / 3),
+        ("prisoners_dilemma", {}, None),
+        ("tic_tac_toe", {}, None),
+        ("kuhn_poker", {}, None),
     ],
 )
-def test_only_an_even_draw_is_pure_luck(game: str, parameters: dict[str, int], luck: bool) -> None:
-    assert is_luck(load_game(game).with_parameters(parameters)) is luck
+def test_against_random_it_is_luck_where_every_choice_is_as_good(
+    game: str, parameters: dict[str, int], luck: float | None
+) -> None:
+    assert luck_against_random(load_game(game).with_parameters(parameters)) == luck
 
 
 def test_50_games_in_a_row_without_a_timeout_are_enough() -> None:

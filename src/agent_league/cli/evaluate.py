@@ -1,4 +1,4 @@
-"""`league evaluate`: the private league of seed 001, and a report on how ready a player is."""
+"""`league evaluate`: a private league for one player, and a report on how ready a player is."""
 
 import asyncio
 import secrets
@@ -62,10 +62,10 @@ def evaluate(
 ) -> None:
     """Play a player against random, deterministic and mirror agents and its earlier version, and report on it.
 
-    The report judges 001's criteria: valid messages, timeouts, win rate, bad input; as Markdown, HTML with plots, and
-    JSON. A running player registers with us, as with any manager, or is started with --practice. Five failures in a row
-    end a series. Exit code 0: nothing failed that could be judged. 1: a criterion failed (the win rate of a game of
-    luck is none). 2: nothing could be evaluated. 130: interrupted; what there was is in the report.
+    The report judges messages, timeouts, wins and what becomes of bad input; as Markdown, HTML with plots, and JSON. A
+    running player registers with us, as with any manager, or is started with --practice. Five failures in a row end a
+    series. Exit code 0: nothing failed that could be judged. 1: a criterion failed. 2: nothing could be evaluated.
+    130: interrupted; what there was is in the report.
     """
     from agent_league.lab.evaluation.report import check_folder
 

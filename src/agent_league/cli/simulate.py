@@ -57,7 +57,6 @@ def simulate(
     which is counted as a fault. Win rates have Wilson's 95% interval, payoffs Student's.
     """
     from agent_league.lab.full import leagues
-    from agent_league.lab.scoreboard import Scoreboard
     from agent_league.lab.tournament import SERIES, Tournament
 
     if full and series:
@@ -72,7 +71,7 @@ def simulate(
     )
     for remark in tournament.check():
         say(remark)
-    board = Scoreboard(tournament.labels, by_payoff=tournament.game.payoffs)
+    board = tournament.scoreboard()
     started = time.perf_counter()
     with TemporaryDirectory(prefix="league-") as folder:
         work = leagues(tournament, Path(folder)) if full else tournament.plan()
@@ -146,12 +145,12 @@ def _table(tournament: "Tournament", board: "Scoreboard") -> Any:
     table.add_column("#")
     table.add_column("Player")
     worth = "Mean payoff" if board.by_payoff else "Points"
-    for heading in ("Games", "Won", "Drawn", "Lost", "Win rate", worth, *(("Faults",) if faulty else ())):
+    for heading in ("Games", "W-D-L", "Win rate", worth, *(("Faults",) if faulty else ())):
         table.add_column(heading, justify="right")
     for row in board.rows():
         tally = row.tally
-        counts = map(str, (tally.games, tally.wins, tally.draws, tally.losses))
-        worth = _told(tally.mean_payoff, ".3f") if board.by_payoff else str(row.points)
+        counts = (str(tally.games), f"{tally.wins}-{tally.draws}-{tally.losses}")
+        worth = _told(tally.mean_payoff, ".2f") if board.by_payoff else str(row.points)
         faults = (str(tally.faults),) if faulty else ()
         table.add_row(str(row.rank), row.name, *counts, _told(tally.win_rate, ".1%"), worth, *faults)
     return table
@@ -160,7 +159,8 @@ def _table(tournament: "Tournament", board: "Scoreboard") -> Any:
 def _told(estimate: "Estimate | None", form: str) -> str:
     if estimate is None:
         return ""
-    return f"{estimate.value:{form}} [{estimate.low:{form}}, {estimate.high:{form}}]"
+    low, high = (f"{end:{form}}".rstrip("%") for end in (estimate.low, estimate.high))
+    return f"{estimate.value:{form}} [{low}, {high}]"
 
 
 def _matrix(board: "Scoreboard") -> Any:

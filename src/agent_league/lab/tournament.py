@@ -14,7 +14,9 @@ from agent_league.arena.checks import game_with
 from agent_league.errors import UserError
 from agent_league.games.registry import Game, load_game
 from agent_league.lab.bout import Series
+from agent_league.lab.scoreboard import Scoreboard
 from agent_league.lab.tally import Meeting, meeting
+from agent_league.lab.workers import play_all
 from agent_league.players.strategies import answers_at_once, load_strategy, strategy_games, strategy_names
 
 SERIES = 1000
@@ -60,6 +62,18 @@ class Tournament:
         for first in range(0, self.rounds, self.series):
             for pair in self.pairs:
                 yield PlannedSeries(self, pair, first, min(self.series, self.rounds - first))
+
+    def play(self, jobs: int = 1) -> Scoreboard:
+        """Plays all of it; several processes need a script that can be imported without playing."""
+        self.check()
+        board = self.scoreboard()
+        for played in play_all(self.plan(), jobs):
+            board.add(played)
+        return board
+
+    def scoreboard(self) -> Scoreboard:
+        """Its table before the first game."""
+        return Scoreboard(self.labels, by_payoff=self.game.payoffs)
 
     def check(self) -> list[str]:
         """Raises UserError where it can't be played; returns what is worth a remark."""

@@ -1,15 +1,12 @@
-"""What seed 001 asks of a player before it may compete, and whether this one fulfils it. Pure.
+"""What is asked of a player before it may compete, and whether this one fulfils it. Pure.
 
 A criterion that the games can't decide is not judged, and says why: too few games, or a game of luck.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import exp, fsum, lgamma, log
 
-from agent_league.games.registry import Game
-from agent_league.games.repeated import Repeated
 from agent_league.lab.evaluation.model import Ending, Evaluation, longest_run
 
 IN_A_ROW = 50
@@ -38,7 +35,7 @@ class Criterion:
 
 
 def judge(evaluation: Evaluation) -> tuple[Criterion, ...]:
-    """All criteria, in 001's order."""
+    """All criteria."""
     return (
         _valid_messages(evaluation),
         _no_timeouts(evaluation),
@@ -46,16 +43,6 @@ def judge(evaluation: Evaluation) -> tuple[Criterion, ...]:
         _win_rate(evaluation),
         _graceful(evaluation),
     )
-
-
-def is_luck(game: Game) -> bool:
-    """Whether it is Even/Odd with as many even as odd numbers: nothing that anybody does changes the odds."""
-    if game.game_type != "even_odd":
-        return False
-    rules = game.rules.single if isinstance(game.rules, Repeated) else game.rules
-    config = {name: game.parameters[name] for name in ("min_number", "max_number") if name in game.parameters}
-    low, high = rules.new(config)["range"]
-    return bool((high - low) % 2)
 
 
 def _valid_messages(evaluation: Evaluation) -> Criterion:
@@ -101,8 +88,8 @@ def _win_rate(evaluation: Evaluation) -> Criterion:
         f"{series.wins} of {games} games won: {_percent(won.value)}, "
         f"95% interval {_percent(won.low)} to {_percent(won.high)}"
     )
-    if evaluation.is_luck:
-        return Criterion(name, Verdict.NOT_JUDGED, found, _luck(games, evaluation.parameters))
+    if evaluation.luck is not None:
+        return Criterion(name, Verdict.NOT_JUDGED, found, _luck(evaluation, games, evaluation.luck))
     if evaluation.has_amounts:
         note = "In this game it counts how much a player has, not who has more: look at the mean payoffs."
         return Criterion(name, Verdict.NOT_JUDGED, found, note)
@@ -112,18 +99,18 @@ def _win_rate(evaluation: Evaluation) -> Criterion:
     return Criterion(name, Verdict.PASS if won.value > WINNING else Verdict.FAIL, found)
 
 
-def _luck(games: int, parameters: Mapping[str, object]) -> str:
+def _luck(evaluation: Evaluation, games: int, chance: float) -> str:
     sentence = (
-        "No skill can reach this mark in Even/Odd: the number is drawn evenly whatever anybody does, so each player is "
-        "right in half of the games. "
+        f"No skill can reach this mark in {evaluation.title}: against a player that chooses at random, every choice "
+        "wins as often as any other. "
     )
+    parameters = evaluation.parameters
     if parameters.get("repeat", 1) != 1 or parameters.get("first_to") is not None:
-        return sentence + "A match of several games is as even, and no match can be won more often than half the time."
+        return sentence + "A match of several such games changes nothing about that."
     needed = games * 3 // 5 + 1
     return (
-        f"{sentence}A game is won where only one is right: a quarter of all games against random, with half of them "
-        f"drawn. To win {needed} of {games} has a probability of {_tiny(at_least(needed, games, 0.25))}. The mark is "
-        "kept here because 001 names it; a game such as odds_and_evens or tic_tac_toe shows skill."
+        f"{sentence}Chance wins {_percent(chance)} of the games; to win {needed} of {games} has a probability of "
+        f"{_tiny(at_least(needed, games, chance))}."
     )
 
 

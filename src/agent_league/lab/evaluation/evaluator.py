@@ -19,7 +19,7 @@ from agent_league.conformance.bench import Options
 from agent_league.conformance.key import checker_key
 from agent_league.errors import UserError
 from agent_league.games.registry import Game
-from agent_league.lab.evaluation.criteria import is_luck
+from agent_league.lab.evaluation.luck import luck_against_random
 from agent_league.lab.evaluation.model import Conformance, Ending, Evaluation, Played, Series
 from agent_league.lab.evaluation.opponents import EARLIER, opponents_of
 from agent_league.lab.evaluation.partners import BothWays, Contestant, Partner, sit_down
@@ -116,7 +116,7 @@ class Evaluator:
             game_type=request.game.game_type,
             title=request.game.title or request.game.game_type,
             parameters=dict(request.game.parameters),
-            is_luck=is_luck(request.game),
+            luck=luck_against_random(request.game),
             has_amounts=request.game.payoffs,
             seed=request.seed,
             earlier=request.earlier or "",

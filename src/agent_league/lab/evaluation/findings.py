@@ -59,7 +59,7 @@ def criteria_sheet(criteria: Sequence[Criterion]) -> Sheet:
     rows = tuple(
         (one.verdict.value, one.name, " ".join(filter(None, (with_stop(one.found), one.note)))) for one in criteria
     )
-    return Sheet(("", "Criterion of 001", "Found"), rows)
+    return Sheet(("", "Criterion", "Found"), rows)
 
 
 def results_sheet(evaluation: Evaluation) -> Sheet:

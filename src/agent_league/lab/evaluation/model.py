@@ -131,8 +131,8 @@ class Evaluation:
     game_type: str
     title: str
     parameters: Mapping[str, Any]
-    is_luck: bool
-    """Whether no skill can win this game more often than chance does."""
+    luck: float | None
+    """The chance to win a game against random, where no skill changes it; None: skill does."""
     has_amounts: bool
     """Whether it counts how much a seat has, and not only who has more."""
     seed: str

@@ -1,4 +1,4 @@
-"""Whom a player is evaluated against: the simple agents that seed 001 names, each a built-in strategy."""
+"""Whom a player is evaluated against: simple agents, each a built-in strategy."""
 
 from dataclasses import dataclass
 

@@ -38,7 +38,7 @@ KINDS = (
     (Ending.LOSS, "lost"),
     (Ending.TECHNICAL_LOSS, "lost technically"),
 )
-MARK = f"001: {WINNING:.0%}"
+MARK = f"mark: {WINNING:.0%}"
 CLASSES = {Ending.WIN: "win", Ending.DRAW: "draw", Ending.LOSS: "loss", Ending.TECHNICAL_LOSS: "technical"}
 
 

@@ -215,7 +215,7 @@ def content(evaluation: Evaluation) -> dict[str, Any]:
         "protocol": evaluation.protocol,
         "game_type": evaluation.game_type,
         "parameters": dict(evaluation.parameters),
-        "is_luck": evaluation.is_luck,
+        "luck_against_random": evaluation.luck,
         "seed": evaluation.seed,
         "games_wanted": evaluation.wanted,
         "started": evaluation.started,
