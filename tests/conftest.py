@@ -2,7 +2,7 @@
 
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from agent_league.arena.plan import LeaguePlan, LeagueRequest, make_plan
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
+from agent_league.games import registry
 
 FAST = {
     "timeouts.game_join_ack_timeout_sec": 0.2,
@@ -54,6 +55,17 @@ def plan(home: Path) -> PlanMaker:
         return make_plan(ConfigLoader(home, overrides or {}), LeagueRequest(home=home, **request))
 
     return make
+
+
+@pytest.fixture
+def fresh_registry() -> Iterator[None]:
+    """The games are looked for anew: for a test that puts a package on the path, and for those after it."""
+    caches = (registry._found, registry.load_game, registry.load_source)
+    for kept in caches:
+        kept.cache_clear()
+    yield
+    for kept in caches:
+        kept.cache_clear()
 
 
 def free_port() -> int:

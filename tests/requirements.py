@@ -954,6 +954,8 @@ REQUIREMENTS = (
         "An agent built for this protocol joins new games without change.",
         "cli/stay::one_unchanged_player_process_takes_part_in_leagues_of_every_game",
         "arena/any_game::players_of_either_protocol_play_a_game_that_they_know_nothing_of",
+        "cli/new::a_starter_plays_another_game_and_one_that_does_not_take_it_says_so",
+        "conformance/player::a_player_of_another_game_is_judged_in_that_game",
     ),
     needs(
         "CLI",
@@ -1006,6 +1008,9 @@ REQUIREMENTS = (
         "A third party's game comes in by an entry point, in 30 lines.",
         "games/example_game::a_simple_game_takes_at_most_30_lines",
         "games/example_game::a_league_of_it_is_played",
+        "games/example_game::its_own_test_runs_as_it_stands_and_finds_a_broken_promise",
+        "games/new_game::an_entry_point_must_be_called_as_its_game_is",
+        "cli/live::a_league_without_a_match_to_count_has_no_champion_and_fails",
     ),
     needs(
         "CLI",
@@ -1040,7 +1045,7 @@ REQUIREMENTS = (
         "100% protocol compliance, no timeouts in 50 consecutive games, graceful handling of error conditions.",
         "lab/evaluation::each_message_that_is_not_in_the_form_is_counted_and_named",
         "lab/report::one_bad_message_among_many_fails_and_is_never_rounded_away",
-        "lab/report::50_games_in_a_row_without_a_timeout_are_enough",
+        "lab/report::one_failure_is_one_too_many",
         "lab/evaluation::a_player_that_breaks_down_on_bad_input_is_told_so",
     ),
     needs(
@@ -1048,7 +1053,7 @@ REQUIREMENTS = (
         "More than 60% against random over 100 games; where that is luck, it says so.",
         "lab/report::more_than_60_percent_means_more",
         "lab/report::in_a_game_of_luck_the_mark_is_shown_with_what_chance_gives",
-        "lab/report::against_random_it_is_luck_where_every_choice_is_as_good",
+        "lab/report::what_can_be_reached_against_random_is_counted",
         "games_page::the_arithmetic_of_luck_is_right",
     ),
 )

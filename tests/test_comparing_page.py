@@ -21,10 +21,15 @@ def test_a_command_runs_as_it_stands(command: str, tmp_path: Path) -> None:
     assert "95%" in done.stdout
 
 
-def test_the_program_tells_who_is_better(tmp_path: Path) -> None:
-    (program,) = blocks(PAGE, "python")
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+def test_the_programs_tell_who_is_better(tmp_path: Path) -> None:
+    tournament, own = (
+        subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+        for program in blocks(PAGE, "python")
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("1 markov Estimate(value=")
+    assert tournament.returncode == 0, tournament.stderr
+    assert tournament.stdout.startswith("1 markov Estimate(value=")
+    assert own.returncode == 0, own.stderr
+    assert own.stdout.startswith("Counter({(-")
+    assert own.stdout.endswith("(0, 0) ('', '')\n")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import shlex
 from collections.abc import Iterator
 from fractions import Fraction
@@ -15,14 +16,18 @@ import pytest
 from agent_league.arena.in_process import seated
 from agent_league.arena.plan import LeagueRequest, make_plan
 from agent_league.config import ConfigLoader
+from agent_league.games.base import Rules
 from agent_league.games.registry import GROUP, Game
 from agent_league.league.app import LeagueManager
+from agent_league.players.observation import Observation
 from agent_league.testing.peers import ScriptedPlayer
 from agent_league.transport.memory import MemoryNetwork
 from tests.cli.command import free_ports, home_with, league, running
 from tests.cli.test_agents import change_network
 
-PAGE = (Path(__file__).parents[1] / "docs" / "games.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "games.md").read_text(encoding="utf-8")
+EXAMPLE = ROOT / "examples" / "tic_tac_toe_player.py"
 HALF = Fraction(1, 2)
 OURS = [point.load() for point in entry_points(group=GROUP) if point.value.startswith("agent_league.games.")]
 
@@ -60,6 +65,47 @@ async def test_the_question_is_the_one_that_a_referee_asks_and_the_answer_is_tak
     assert asked["context"].keys() == question["context"].keys()
     assert guest.reply("GAME_MOVE_RESPONSE", asked, move_data=2).keys() == answer.keys()
     assert guest.heard("notify_match_result")[-1]["game_result"]["choices"]["P01"] == [1, *[answer["move_data"]] * 14]
+
+
+def test_the_player_in_the_page_is_the_example() -> None:
+    assert blocks("python") == [EXAMPLE.read_text(encoding="utf-8")]
+
+
+def rows(heading: str) -> list[str]:
+    """The names in the first column of a section's table."""
+    section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\| `(\w+)", section, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("heading", "described"), [("A player for another game", Observation), ("A game of your own", Rules)]
+)
+def test_the_page_tells_all_that_a_player_is_given_and_all_that_rules_have(heading: str, described: type) -> None:
+    public = {name for name in vars(described) if not name.startswith("_")}
+    assert len(public) >= 6
+    assert sorted(rows(heading)) == sorted(public)
+
+
+@pytest.mark.parametrize(
+    ("board", "seat", "cell"),
+    [
+        ("XX.OO....", 0, 2),
+        ("XX.OO....", 1, 5),
+        ("XX..O....", 1, 2),
+        ("X........", 1, 4),
+        ("O..X.X..O", 0, 4),
+    ],
+)
+def test_the_example_completes_a_line_or_the_other_s_or_takes_the_middle(board: str, seat: int, cell: int) -> None:
+    choose = runpy.run_path(str(EXAMPLE), run_name="example")["choose"]
+    free = [place for place, mark in enumerate(board) if mark == "."]
+    asked = Observation("tic_tac_toe", "R1M1", "P01", "P02", free, view={"board": board}, seat=seat)
+    assert choose(asked) == cell
+
+
+def test_the_example_has_at_most_twelve_lines() -> None:
+    lines = [line for line in EXAMPLE.read_text(encoding="utf-8").splitlines() if line.strip()]
+    assert 1 < len(lines) <= 12
 
 
 def chance(games: int, wins: int, each: Fraction) -> Fraction:

@@ -8,6 +8,8 @@ import pytest
 from agent_league.arena.plan import LeaguePlan
 from agent_league.arena.seats import Seat
 from agent_league.errors import UserError
+from agent_league.games.base import BadParameters
+from agent_league.games.registry import UnknownGame
 from agent_league.players.app import PlayerSettings
 from agent_league.referee.settings import RefereeSettings
 from tests.conftest import PlanMaker
@@ -165,7 +167,7 @@ def test_a_league_of_a_game_is_as_its_file_says_where_there_is_one(home: Path, p
     write_league(home, "league_nim", game_type="nim", display_name="Nim Cup", game_parameters={"heaps": [2]})
     assert plan(game="nim").league.display_name == "Nim Cup"
     assert plan(game="nim", parameters={"misere": True}).league.game_parameters == {"heaps": [2], "misere": True}
-    assert plan(league_id="league_nim").league.game_parameters == {"heaps": [2]}
+    assert plan(league_id="league_nim").league.game_parameters == {"heaps": [2], "misere": False}
 
 
 def test_the_game_that_was_asked_for_wins_over_the_league_file(home: Path, plan: PlanMaker) -> None:
@@ -199,35 +201,53 @@ def test_the_parameters_of_the_game_reach_the_manager_and_the_referees(
     made = plan(referees=1, **wish)
     (referee,) = made.referees
     assert isinstance(referee.settings, RefereeSettings)
-    assert parameters.items() <= referee.settings.games.parameters(made.league.game_type).items()
-    assert made.league.game_parameters == wish.get("parameters", {})
+    assert made.league.game_parameters == referee.settings.games.parameters(made.league.game_type)
+    assert parameters.items() <= made.league.game_parameters.items()
+
+
+def test_what_the_registry_sets_is_what_the_league_plays_by(home: Path, plan: PlanMaker) -> None:
+    change_registry(home, "odds_and_evens", parameters={"repeat": 3})
+    assert plan(game="odds_and_evens").league.game_parameters == {"repeat": 3}
+    assert plan(game="odds_and_evens", parameters={"repeat": 4}).league.game_parameters == {"repeat": 4}
+    write_league(home, "cup", game_type="odds_and_evens", game_parameters={"first_to": 2})
+    assert plan(league_id="cup").league.game_parameters == {"repeat": 3, "first_to": 2}
+
+
+def change_registry(home: Path, game_type: str, **changes: object) -> None:
+    path = home / "config" / "games" / "games_registry.json"
+    registry = json.loads(path.read_text(encoding="utf-8"))
+    registry["games"] = [game | changes if game["game_type"] == game_type else game for game in registry["games"]]
+    path.write_text(json.dumps(registry), encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    ("wish", "sentence"),
+    ("wish", "kind", "sentence"),
     [
         (
             {"game": "chess"},
-            r"^--game: no game 'chess' is installed \(there are: connect_four, even_odd, .*tic_tac_toe",
+            UnknownGame,
+            r"^no game 'chess' is installed \(there are: connect_four, even_odd, .*tic_tac_toe",
         ),
-        ({"game": "no:chess"}, "^--game: no game 'no:chess' is installed"),
-        ({"game": ""}, "^--game: no game '' is installed"),
+        ({"game": "no:chess"}, UnknownGame, "^no game 'no:chess' is installed"),
+        ({"game": ""}, UnknownGame, "^no game '' is installed"),
         (
             {"game": "nim", "parameters": {"heap": 3}},
-            r"^--param: nim has no parameter 'heap' \(there are: heaps, misere, repeat, first_to\)",
+            BadParameters,
+            r"^nim has no parameter 'heap' \(did you mean heaps\? there are: heaps, misere, repeat, first_to\)",
         ),
         (
             {"game": "tic_tac_toe", "parameters": {"repeat": "often"}},
-            "^--param: repeat must be a whole number from 1 to 1000, found 'often'",
+            BadParameters,
+            "^repeat must be a whole number from 1 to 1000, found 'often'",
         ),
-        ({"parameters": {"max_number": 0}}, "^--param: min_number and max_number must be integers in order"),
-        ({"game": "nim", "league_id": "../x"}, "^league_id: expected up to 100 letters"),
+        ({"parameters": {"max_number": 0}}, BadParameters, "^min_number and max_number must be integers in order"),
+        ({"game": "nim", "league_id": "../x"}, UserError, "^league_id: expected up to 100 letters"),
     ],
 )
 def test_a_game_that_can_not_be_played_so_is_refused_with_what_there_is(
-    plan: PlanMaker, wish: dict[str, object], sentence: str
+    plan: PlanMaker, wish: dict[str, object], kind: type[Exception], sentence: str
 ) -> None:
-    with pytest.raises(UserError, match=sentence):
+    with pytest.raises(kind, match=sentence):
         plan(**wish)
 
 

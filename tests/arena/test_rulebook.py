@@ -16,7 +16,6 @@ from agent_league.players.app import PlayerSettings
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.schemas import message_schemas
 from agent_league.protocol.v2 import MESSAGES
-from agent_league.referee.settings import RefereeSettings
 from tests.conftest import PlanMaker
 from tests.games.sticks import STICKS
 
@@ -66,12 +65,13 @@ async def test_the_parameters_are_those_of_the_shared_folder(book: Rulebook, hom
     path = home / "config/games/games_registry.json"
     registry = {"games": [{"game_type": "even_odd", "parameters": {"max_number": 6}}]}
     path.write_text(json.dumps({**json.loads(path.read_text()), **registry}))
-    has_read_it = isinstance(book._settings, RefereeSettings)  # what it shows is what it plays
+    has_read_it = not isinstance(book._settings, PlayerSettings)  # what it shows is what it plays
     assert (await rules(book))["parameters"]["max_number"] == (10 if has_read_it else 6)
     path.unlink()
     assert (await rules(book))["parameters"]["max_number"] == 10
 
 
+@pytest.mark.parametrize("book", ["player"], indirect=True)
 async def test_parameters_that_make_no_game_are_a_refusal(book: Rulebook, home: Path) -> None:
     path = home / "config/games/games_registry.json"
     registry = {"games": [{"game_type": "even_odd", "parameters": {"max_number": "many"}}]}

@@ -1,19 +1,26 @@
 """A player of one's own: the front door `play`, and the example that README shows."""
 
+import asyncio
 import json
 import runpy
 import signal
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import agent_league
 from agent_league import GameRecord, Observation
+from agent_league.arena import solo
+from agent_league.games.registry import game_types
+from tests.arena.guests import hosted
 from tests.cli.command import LEAGUE_ID, Running, free_ports, home_with, lines_of, running
+from tests.conftest import PlanMaker
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_player.py"
+TIC_TAC_TOE = EXAMPLE.with_name("tic_tac_toe_player.py")
 
 CHEAT = """
 from agent_league import play
@@ -73,6 +80,58 @@ def test_the_example_plays_a_real_league(tmp_path: Path) -> None:
     assert {row["display_name"] for row in table} >= {"Stay or Change"}
     history = json.loads((tmp_path / "data" / "players" / my_id / "history.json").read_text())
     assert [game["my_moves"] for game in history["matches"]] == [["even"], ["odd"]], "it changes after a draw"
+
+
+@pytest.mark.parametrize(
+    ("games", "named", "said"),
+    [
+        ("tic_tac_toe", ("tic_tac_toe",), ""),
+        (["nim", "*"], ("nim", "*"), ""),
+        ("openspiel:chess", ("openspiel:chess",), ""),
+        ("tictactoe", ("tictactoe",), "No game 'tictactoe' is installed here (did you mean tic_tac_toe? there are: "),
+    ],
+)
+def test_games_may_be_one_name_or_several_and_a_slip_is_told(
+    games: Any, named: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken: list[tuple[str, ...]] = []
+    monkeypatch.setattr(sys, "argv", ["mine"])
+    monkeypatch.setattr(solo, "_play", lambda *arguments: taken.append(arguments[2]))
+    solo.play(lambda game: game.legal_moves[0], games=games)
+    assert taken == [named]
+    assert capsys.readouterr().err.startswith(said)
+    assert bool(said) == (named[0] not in (*game_types(), "openspiel:chess"))
+
+
+@pytest.mark.parametrize("games", ["", [], [""], [7], 7, None])
+def test_games_that_are_no_names_end_with_a_sentence(
+    games: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["mine"])
+    with pytest.raises(SystemExit) as end:
+        solo.play(lambda game: game.legal_moves[0], name="Mine", games=games)
+    assert end.value.code == 2
+    assert capsys.readouterr().err.startswith("Mine: games: expected a game's name, a list of names, or ")
+
+
+async def test_the_example_for_another_game_plays_a_league_of_it(home: Path, plan: PlanMaker, tmp_path: Path) -> None:
+    port = free_ports(4)
+    ports = {"manager_port": port, "referee_port": port + 1, "player_port": port + 2}
+    league_of_it = plan(players=2, referees=1, game="tic_tac_toe", strategies=("minimax",), **ports)
+    async with hosted(league_of_it, guests=1) as watched:
+        where = ["--port", port + 3, "--manager", f"localhost:{port}", "--home", tmp_path / "OTHER"]
+        mine = Running([sys.executable, TIC_TAC_TOE, *where, "--exit-when-done"])
+        try:
+            await watched.completed()
+            assert await asyncio.to_thread(mine.ends) == 0
+        finally:
+            mine.close()
+    (match,) = (home / "data" / "matches" / "league_tic_tac_toe").glob("R*.json")
+    record = json.loads(match.read_text())
+    assert set(record["result"]["terminations"].values()) == {"normal"}
+    logs = [line for path in (tmp_path / "OTHER" / "logs" / "agents").glob("*") for line in lines_of(path)]
+    assert logs
+    assert not [line for line in logs if line["event_type"].startswith("strategy_")], "every move was its own"
 
 
 def test_a_function_may_wait_and_an_illegal_choice_costs_no_match(tmp_path: Path) -> None:

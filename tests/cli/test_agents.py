@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from agent_league.cli.agents import player
+from agent_league.errors import PortInUse
 from tests.cli.command import LEAGUE_ID, Running, environment, free_ports, home_with, league, lines_of, running, until
 
 
@@ -256,7 +258,7 @@ def test_league_start_without_a_manager_says_that_nobody_answers(waiting: Waitin
         (["manager", "--game", "chess"], "league: --game: no game 'chess' is installed (there are: connect_four, "),
         (
             ["manager", "--game", "nim", "--param", "heap=3"],
-            "league: --param: nim has no parameter 'heap' (there are: ",
+            "league: --param: nim has no parameter 'heap' (did you mean heaps? there are: ",
         ),
         (["manager", "--param", "repeat"], "league: --param: repeat: expected NAME=VALUE, such as repeat=15"),
         (["manager", "--league-id", "other"], "other.json: no such file (there are: league_2025_even_odd)"),
@@ -290,6 +292,15 @@ def test_a_wrong_command_ends_with_a_sentence_and_exit_code_2(
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "SHARED" / "data").exists()
+
+
+def test_a_player_says_of_a_game_that_isnt_installed_that_it_may_be_a_slip(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy, pytest.raises(PortInUse):
+        player(port=busy.getsockname()[1], game=["nim", "*", "openspiel:go", "tictactoe"], home=home)
+    sentence = "No game 'tictactoe' is installed here (did you mean tic_tac_toe? there are: "
+    assert capsys.readouterr().err.startswith(sentence)
 
 
 def test_a_manager_moves_the_data_of_an_earlier_league_aside_but_not_the_players(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent_league.cli.games import games
+from agent_league.cli.options import asked_game, config_here
 from agent_league.cli.strategies import strategies
 from agent_league.config.home import make_home
 from agent_league.errors import UserError
@@ -57,7 +58,7 @@ hollow = no_such_module:Hollow
 
 
 @pytest.fixture
-def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: None) -> Path:
     """Packages of others, some of them broken; there is no SHARED folder."""
     info = tmp_path / "strangers_games-1.0.dist-info"
     info.mkdir()
@@ -105,7 +106,7 @@ def test_the_table_says_the_same(strangers: Path, capsys: pytest.CaptureFixture[
     table = capsys.readouterr().out
     assert "Heads or tails." in table
     assert "first_to=3" in table
-    assert "can't be used: AttributeError" in table
+    assert "can't be used: the game 'hollow' can't be loaded: AttributeError" in table
     assert "shop:NAME, `league games shop` lists them\n" in table
     assert "broken:NAME, can't be used: ModuleNotFoundError" in table
 
@@ -160,6 +161,40 @@ def test_the_registry_of_the_folder_says_what_is_offered_and_by_which_parameters
     assert "It isn't offered here" in capsys.readouterr().out
 
 
+def test_a_registry_that_makes_no_game_is_named(strangers: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_home(strangers / "SHARED")
+    change_entry(strangers / "SHARED", "even_odd", parameters={"max_number": 0})
+    with pytest.raises(UserError, match=r"games_registry\.json: games\.0\.parameters: min_number and max_number"):
+        games("even_odd")
+    games(json=True)
+    listed = by_name(told(capsys)["games"], "game_type")
+    assert "games_registry.json: games.0.parameters: min" in listed["even_odd"]["error"]
+    assert "error" not in listed["nim"]
+
+
+@pytest.mark.parametrize("name", ["no game", "no parameter", "bad parameter", "bad registry"])
+def test_what_was_asked_for_is_named_by_its_option_and_the_registry_by_its_file(home: Path, name: str) -> None:
+    asked: dict[str, tuple[str, dict[str, Any], str]] = {
+        "no game": ("chess", {}, "^--game: no game 'chess' is installed"),
+        "no parameter": ("nim", {"heap": 3}, "^--param: nim has no parameter 'heap'"),
+        "bad parameter": ("nim", {"heaps": 3}, "^--param: heaps must be"),
+        "bad registry": ("even_odd", {"repeat": 2}, r"games_registry\.json: games\.0\.parameters: min_number"),
+    }
+    change_entry(home, "even_odd", parameters={"max_number": 0})
+    game, parameters, sentence = asked[name]
+    with pytest.raises(UserError, match=sentence):
+        asked_game(config_here(home), game, parameters)
+
+
+def test_a_game_is_as_the_folder_has_it_and_as_it_was_asked_for(strangers: Path) -> None:
+    assert config_here() is None
+    assert asked_game(None, "odds_and_evens", {}).parameters == {"repeat": 15}
+    make_home(strangers / "SHARED")
+    change_entry(strangers / "SHARED", "odds_and_evens", parameters={"repeat": 3})
+    assert asked_game(config_here(), "odds_and_evens", {}).parameters == {"repeat": 3}
+    assert asked_game(config_here(), "odds_and_evens", {"first_to": 2}).parameters == {"repeat": 3, "first_to": 2}
+
+
 def change_entry(home: Path, game_type: str, **changes: Any) -> None:
     path = home / "config" / "games" / "games_registry.json"
     registry = json.loads(path.read_text(encoding="utf-8"))
@@ -176,6 +211,9 @@ def test_all_strategies_are_listed_with_a_sentence_each(strangers: Path, capsys:
         "summary": "Takes risks.",
         "games": ["coins"],
         "description": "Takes risks.\n\nAll of them.",
+        "at_once": False,
+        "settings": False,
+        "learns": False,
     }
     assert "no_such_module" in listed["hollow"]["error"]
     assert all(told["summary"].endswith(".") for told in listed.values() if "error" not in told)
@@ -187,11 +225,38 @@ def test_all_strategies_are_listed_with_a_sentence_each(strangers: Path, capsys:
 
 def test_a_strategy_is_told_in_full(strangers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     strategies("brave")
-    assert capsys.readouterr().out == "brave, for coins\n\nTakes risks.\n\nAll of them.\n"
+    assert capsys.readouterr().out.startswith("brave, for coins\n\nTakes risks.\n\nAll of them.\n\nIt ")
     strategies("hollow", json=True)
     assert "no_such_module" in told(capsys)["error"]
+    strategies("hollow")
+    assert capsys.readouterr().out.startswith("hollow can't be used: ModuleNotFoundError")
     with pytest.raises(UserError, match=r"no strategy 'clever' is installed \(there are: alternating,"):
         strategies("clever")
+
+
+@pytest.mark.parametrize(
+    ("name", "habits"),
+    [
+        ("random", ["It chooses by itself"]),
+        ("bandit", ["It chooses by itself", "What it learns is kept in the SHARED folder, in data/learned"]),
+        ("llm", ["It waits for others", "Its settings are in the SHARED folder"]),
+    ],
+)
+def test_a_strategy_is_told_with_its_habits(name: str, habits: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    strategies(name)
+    _, _, told = capsys.readouterr().out.rpartition("\n\n")
+    lines = told.splitlines()
+    assert len(lines) == len(habits)
+    assert all(line.startswith(habit) for line, habit in zip(lines, habits, strict=True))
+
+
+def test_who_is_close_is_asked_whether_that_was_meant() -> None:
+    with pytest.raises(UserError, match=r"no strategy 'minmax' is installed \(did you mean minimax\? there are: "):
+        strategies("minmax")
+    with pytest.raises(UserError, match=r"no game 'tictactoe' is installed \(did you mean tic_tac_toe\? there are: "):
+        games("tictactoe")
+    with pytest.raises(UserError, match=r"nim has no parameter 'heap' \(did you mean heaps\? there are: heaps, misere"):
+        asked_game(None, "nim", {"heap": 3})
 
 
 def test_both_are_commands(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`league new player`: the starters are written, pass `league check` by their own tests, and play real leagues."""
 
+import asyncio
 import json
 import os
 import re
@@ -13,7 +14,9 @@ import pytest
 
 from agent_league.cli.new import Language
 from agent_league.conformance.record import validate_record
+from tests.arena.guests import hosted
 from tests.cli.command import BOUND, LEAGUE_ID, Running, environment, free_ports, league, running
+from tests.conftest import PlanMaker
 
 OLDEST_NODE = 20
 
@@ -70,6 +73,7 @@ def test_a_starter_is_written_with_name_and_port_and_says_what_to_do_next(tmp_pa
         "name": 'Zoë "Z"',
         "port": 12345,
         "manager": "http://localhost:8000/mcp",
+        "games": ["even_odd", "*"],
     }
     *written, change, check, play = done.stderr.splitlines()
     assert {Path(line.removeprefix("wrote ")) for line in written} == set(folder.iterdir())
@@ -163,7 +167,9 @@ def spoil(folder: Path, language: Language) -> str:
     path = folder / str(START[language][1])
     good = path.read_text(encoding="utf-8")
     if language is Language.JAVASCRIPT:
-        path.write_text(good.replace('"even"', '"EVEN"').replace('"odd"', '"ODD"'), encoding="utf-8")
+        path.write_text(
+            good.replace("return moves[", "return moves.map((move) => move.toUpperCase())["), encoding="utf-8"
+        )
         return "CHOOSE_PARITY_RESPONSE: parity_choice"
     clock = 'from agent_league.players import actuators\nactuators.format_utc = lambda _: "noon"\n'
     path.write_text(clock + good, encoding="utf-8")
@@ -250,6 +256,39 @@ def test_a_starter_plays_a_whole_league_with_ours(tmp_path: Path, language: Lang
     assert report.lines() == ["100% of messages valid (30 of 30): 18 sent, 12 received"]
     tokens = [json.loads(path.read_text())["transcript"] for path in matches.glob("R*.json")]
     assert {line["token"] for lines in tokens for line in lines if line["direction"] == "received"} == {"ok"}
+
+
+@runs
+async def test_a_starter_plays_another_game_and_one_that_does_not_take_it_says_so(
+    home: Path, plan: PlanMaker, tmp_path: Path, language: Language
+) -> None:
+    port = free_ports(4)
+    ports = {"manager_port": port, "referee_port": port + 1, "player_port": port + 2}
+    league_of_it = plan(players=2, referees=1, game="tic_tac_toe", **ports)
+    started: list[Running] = []
+
+    def start(*games: str) -> Running:
+        folder = starter(tmp_path / f"{len(started)}", language, "--port", port + 3)
+        path = folder / "config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **({"games": games} if games else {})}))
+        where = ["--manager", f"http://localhost:{port}/mcp"]
+        started.append(Running([*START[language], *where], folder, environment(LEAGUE_HOME=str(tmp_path / "OTHER"))))
+        return started[-1]
+
+    try:
+        async with hosted(league_of_it, guests=1) as watched:
+            limited = await asyncio.to_thread(start, "nim")
+            assert await asyncio.to_thread(limited.ends) == 1
+            assert re.search(r"Unsupported game type \(this league plays 'tic_tac_toe'\).*ou take .*nim", limited.text)
+            assert '"*" for any' in limited.text
+            await asyncio.to_thread(start)
+            await watched.completed()
+    finally:
+        for process in started:
+            process.close()
+    (match,) = (home / "data" / "matches" / "league_tic_tac_toe").glob("R*.json")
+    result = json.loads(match.read_text())["result"]
+    assert set(result["terminations"].values()) == {"normal"}, "nobody failed"
 
 
 @runs

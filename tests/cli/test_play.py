@@ -29,6 +29,9 @@ os.execv(sys.argv[1], sys.argv[1:])
 """So that Ctrl-C is a signal here too."""
 
 
+OFFERED = r"Moves: #1 even, #2 odd\r\n.*?the move, its beginning or its number \(\? shows the rules\) > "
+
+
 class Terminal:
     """`league play` in a pseudo-terminal, with what stands on the screen."""
 
@@ -89,11 +92,11 @@ def test_a_person_plays_a_league_at_a_terminal(tmp_path: Path) -> None:
         for typed, played in (("1\n", "even"), ("odd\n", "odd"), ("EV\n", "even")):
             name = screen.shows(r"Round \d: you meet (Agent \d+ \(P0\d\))\.")[1]
             screen.shows(rf"R\dM\d: your move against {re.escape(name)}, \d+ s\.")
-            screen.shows("1 even, 2 odd > ")
+            screen.shows(OFFERED)
             screen.shows(r"\x1b7\r *\d+ s  \x1b8")
             if played == "odd":
                 screen.types("neither\n")
-                screen.shows("'neither' is none of them. 1 even, 2 odd > ")
+                screen.shows(rf"'neither' is none of them\.\r\n{OFFERED}")
             screen.types(typed)
             screen.shows(f"You play {played}.")
             screen.shows(
@@ -107,15 +110,35 @@ def test_a_person_plays_a_league_at_a_terminal(tmp_path: Path) -> None:
     assert "fallback" not in screen.text
 
 
+def test_a_person_sees_the_board_reads_the_rules_and_sees_how_it_ended(tmp_path: Path) -> None:
+    with (
+        league_of(tmp_path / "league", players=2, ours=1, game="tic_tac_toe") as processes,
+        terminal(processes.url, "--name", "Dana", "--home", tmp_path / "dana") as screen,
+    ):
+        screen.shows(r" [0X] \| . \| .\r\n---\+---\+---\r\n(.*\r\n){3}You are [XO]\.\r\nMoves: [0-9, ]+\r\n")
+        screen.shows(r"the number \(\? shows the rules\) > ")
+        screen.types("?\n")
+        screen.shows(r"Tic-Tac-Toe\r\nBy turns the players mark the cells.* is a draw\.\r\n [0X] \| ")
+        while True:
+            moves = screen.shows(r"\r\n(?:Moves: ([0-9, ]+)\r\n.*?> |R1M1: (?:You|A draw).*)")[1]
+            if moves is None:
+                break
+            screen.types(f"{moves.split(', ')[0]}\n")
+        screen.shows("The league is over")
+        assert screen.ends() == 0
+    assert re.search(r"R1M1: [^\r]*\r\n [XO0-8] \| [XO1-8] \| ", screen.text)
+    assert "Traceback" not in screen.text
+
+
 def test_a_person_who_does_not_answer_is_played_for_and_what_was_half_typed_is_forgotten(tmp_path: Path) -> None:
     with (
         league_of(tmp_path / "league", players=3, ours=2, move_seconds=4) as processes,
         terminal(processes.url, "--name", "Dana", "--home", tmp_path / "dana", "--fallback", "always_even") as screen,
     ):
-        screen.shows("1 even, 2 odd > ")
+        screen.shows(OFFERED)
         screen.types("od")
         screen.shows("Time is up in R.M.: the fallback strategy played even for you.")
-        screen.shows("1 even, 2 odd > ")
+        screen.shows(OFFERED)
         screen.types("d\n")  # with the beginning from before this would be "odd"
         screen.shows("'d' is none of them")
         screen.types("o\n")
@@ -129,14 +152,14 @@ def test_after_ctrl_d_nobody_is_asked_any_more_and_the_fallback_plays_at_once(tm
         league_of(tmp_path / "league", players=3, ours=2, move_seconds=300) as processes,
         terminal(processes.url, "--name", "Dana", "--home", tmp_path / "dana", "--fallback", "always_even") as screen,
     ):
-        screen.shows("1 even, 2 odd > ")
+        screen.shows(OFFERED)
         screen.types("\x04")
         screen.shows("There is no input any more: the fallback strategy plays from here.")
         screen.shows("R.M.: the fallback strategy played even for you.")
         screen.shows("R.M.: the fallback strategy played even for you.")
         screen.shows("The league is over")
         assert screen.ends() == 0
-    assert screen.text.count("1 even, 2 odd > ") == 1
+    assert screen.text.count("Moves: #1 even, #2 odd") == 1
     assert "Time is up" not in screen.text
 
 
@@ -145,7 +168,7 @@ def test_ctrl_c_leaves_with_a_sentence_and_the_same_command_comes_back(tmp_path:
     with league_of(tmp_path / "league", players=2, ours=1) as processes:
         with terminal(processes.url, *options) as screen:
             player_id = screen.shows(r"You are (P0\d)")[1]
-            screen.shows("1 even, 2 odd > ")
+            screen.shows(OFFERED)
             screen.types("\x03")
             screen.shows("You leave. Matches are lost from now on unless you come back; the same command does that.")
             assert screen.ends() == 0
@@ -153,7 +176,7 @@ def test_ctrl_c_leaves_with_a_sentence_and_the_same_command_comes_back(tmp_path:
         with terminal(processes.url, *options) as screen:
             assert screen.shows(r"You are (P0\d) in league_2025_even_odd\.\r\n")[1] == player_id
             screen.shows("Round 1: you meet Agent")
-            screen.shows("1 even, 2 odd > ")
+            screen.shows(OFFERED)
             screen.types("1\n")
             screen.shows("(You win|You lose|A draw) against")
             screen.shows(r"(You are the champion|The champion is Agent \d+ \(P0\d\))\.")
@@ -178,7 +201,9 @@ def test_at_a_pipe_it_writes_plain_lines_and_reads_an_answer_for_each_question(
         assert done.returncode == 0, done.stderr
         assert [process.ends() for process in processes.all] == [0] * 4
     assert "\x1b" not in done.stdout
-    assert done.stdout.count("1 even, 2 odd > \n") == 2
+    assert (
+        done.stdout.count("Moves: #1 even, #2 odd\nthe move, its beginning or its number (? shows the rules) > \n") == 2
+    )
     assert done.stdout.count("You play ") == typed.count("\n")
     assert done.stdout.count("the fallback strategy played") == 2 - typed.count("\n")
     assert ending in done.stdout

@@ -15,10 +15,15 @@ from typing import Any
 
 import pytest
 
+from agent_league.cli.live import LeagueView
+from agent_league.cli.run import run
 from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
+from agent_league.errors import PortInUse
 from agent_league.league.takeover import open_store, taken_up
+from agent_league.model.events import LeagueCompleted
+from agent_league.model.results import StandingsRow
 from tests.arena.test_beginning import ANN
 from tests.cli.command import (
     BOUND,
@@ -34,6 +39,7 @@ from tests.cli.command import (
     running,
     until,
 )
+from tests.conftest import PlanMaker
 
 NEVER_DONE = 60
 """Players of a league that is still running whenever a test interrupts it: 1770 matches."""
@@ -72,10 +78,42 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 def test_stdout_is_exactly_one_json_object(played: Played) -> None:
     assert played.code == 0, played.err
     assert played.out.count("\n") == 1
-    assert set(played.summary) == {"league_id", "rounds", "matches", "champion", "standings", "tolerated", "seconds"}
+    told = {
+        "league_id",
+        "rounds",
+        "matches",
+        "champion",
+        "standings",
+        "strategies",
+        "tolerated",
+        "broken_off",
+        "seconds",
+    }
+    assert set(played.summary) == told
     assert played.summary["tolerated"] == {}
     assert (played.summary["league_id"], played.summary["rounds"], played.summary["matches"]) == (LEAGUE_ID, 3, 6)
     assert played.summary["seconds"] > 0
+
+
+def test_the_summary_says_who_plays_how(played: Played) -> None:
+    assert played.summary["strategies"] == dict.fromkeys(["P01", "P02", "P03", "P04"], "random")
+
+
+@pytest.mark.parametrize("strategies", [("random", "markov"), ("random",)])
+def test_the_table_says_who_plays_how_where_that_differs(
+    plan: PlanMaker, capsys: pytest.CaptureFixture[str], strategies: tuple[str, ...]
+) -> None:
+    made = plan(players=2, strategies=strategies)
+    rows = tuple(StandingsRow(place, f"P0{place}", f"Agent {place}", 0, 0, 0, 0, 0) for place in (1, 2))
+    LeagueView(made).finish(LeagueCompleted("league", 1, 1, rows), 1.0)
+    shown = capsys.readouterr().out
+    assert [word in shown for word in ("Strategy", "markov", "random")] == [len(strategies) > 1] * 3
+
+
+def test_a_strategy_that_is_made_for_other_games_is_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy, pytest.raises(PortInUse):
+        run(home=home, strategy="random,tit_for_tat", game="nim", manager_port=busy.getsockname()[1])
+    assert capsys.readouterr().err == "tit_for_tat is made for prisoners_dilemma, not for nim.\n"
 
 
 def test_the_champion_leads_a_table_that_adds_up(played: Played) -> None:

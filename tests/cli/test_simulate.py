@@ -1,19 +1,26 @@
 """`league simulate`."""
 
+import io
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from agent_league.cli.app import app
+from agent_league.cli.simulate import _show
+from agent_league.config.home import make_home
 from agent_league.errors import UserError
+from agent_league.lab.scoreboard import Scoreboard
+from agent_league.lab.tally import Meeting, Tally
+from agent_league.lab.tournament import Tournament
 from tests.cli.command import BOUND, LEAGUE, alive, environment, league, until
 
 MINUTES_OF_GAMES = ("--players", "random,random", "--rounds", "100000000", "--seed", "7")
@@ -69,18 +76,25 @@ def test_one_json_object_tells_everything() -> None:
     assert told["interrupted"] is False
 
 
+def told(*options: str) -> str:
+    """All that is printed but the seed, and how long it took."""
+    _, output = run(*options)
+    return re.sub(r'seed "?\d+|"(seconds|games_per_second|seed)":[^,}]*', "", output)
+
+
 @pytest.mark.parametrize(
     "options",
     [
         ("--players", "random,random,markov", "--rounds", "20", "--series", "5"),
+        ("--players", "q_learning,random,markov", "--rounds", "60", "--game", "kuhn_poker", "--json"),
         ("--players", "random,random", "--full"),
     ],
 )
 def test_the_same_seed_gives_the_same_table_whatever_the_number_of_processes(options: tuple[str, ...]) -> None:
     options = ("--rounds", "3", *options, "--seed")
-    alone = run(*options, "7")
-    assert alone == run(*options, "7", "--jobs", "2")
-    assert alone[1].replace("seed 7", "seed 8") != run(*options, "8")[1]
+    alone = told(*options, "7")
+    assert alone == told(*options, "7", "--jobs", "2")
+    assert alone != told(*options, "8")
 
 
 def test_a_seed_is_made_up_and_told() -> None:
@@ -88,6 +102,60 @@ def test_a_seed_is_made_up_and_told() -> None:
     told = json.loads(output)
     _, again = run("--players", "random,random", "--rounds", "50", "--json", "--seed", told["seed"])
     assert json.loads(again)["players"] == told["players"]
+
+
+def test_parameters_are_those_of_the_shared_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_home(tmp_path / "SHARED")
+    registry = tmp_path / "SHARED" / "config" / "games" / "games_registry.json"
+    content = json.loads(registry.read_text())
+    (entry,) = (game for game in content["games"] if game["game_type"] == "odds_and_evens")
+    entry["parameters"] = {"repeat": 3}
+    registry.write_text(json.dumps(content))
+    monkeypatch.chdir(tmp_path)
+    options = ("--game", "odds_and_evens", "--players", "random,random", "--rounds", "2", "--json")
+    assert json.loads(run(*options)[1])["parameters"]["repeat"] == 3
+    assert json.loads(run(*options, "--param", "repeat=5")[1])["parameters"]["repeat"] == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--players", "random"), "^--players: at least 2"),
+        (("--players", "random,random", "--game", "chess"), "^--game: no game 'chess'"),
+        (("--players", "random,random", "--param", "size=3"), "^--param: .*'size'"),
+        (("--players", "random,random", "--seed", "\udcff"), "^--seed: expected text in UTF-8"),
+    ],
+)
+def test_what_cannot_be_played_is_named_by_its_option(options: tuple[str, ...], problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        run(*options)
+
+
+def test_one_series_alone_is_said_to_be_one() -> None:
+    options = ("--players", "random,random", "--rounds", "10", "--seed", "1")
+    assert "take games as independent" in run(*options, "--series", "10")[1]
+    assert "take games as independent" not in run(*options)[1]
+
+
+def board_of(*meetings: Meeting) -> str:
+    board = Scoreboard(("a", "b", "c"), by_payoff=False)
+    for meeting in meetings:
+        board.add(meeting)
+    with redirect_stdout(io.StringIO()) as output:
+        _show(Tournament("even_odd", ("random",) * 3, 1, "1"), board)
+    return output.getvalue()
+
+
+def test_whoever_played_nothing_has_no_rank() -> None:
+    shown = board_of(Meeting((0, 1), 0, (Tally(wins=1), Tally(losses=1))))
+    assert re.search(r"│ - │ c +│ +0 │ +- │ +- │ +- │", shown)
+
+
+def test_what_a_strategy_did_wrong_is_told_below_the_table() -> None:
+    tallies = (Tally(wins=1, faults=1), Tally(losses=1))
+    shown = board_of(Meeting((0, 1), 0, tallies, ("ValueError: no idea (mine.py:5)", ""), spoiled=True))
+    assert "a: the first fault: ValueError: no idea (mine.py:5).\n" in shown
+    assert "a or b changed the game's state" in shown
 
 
 def test_whole_leagues_have_no_series() -> None:

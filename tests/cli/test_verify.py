@@ -71,10 +71,13 @@ def test_a_folder_stands_for_the_matches_in_it(match_file: Path, home: Path, giv
     paths = {"a file": [match_file, match_file.with_stem("R1M2")], "its folder": [match_file.parent]}
     done = league("verify", *paths.get(given, [home]))
     assert done.returncode == 1
-    first, wrong, second = done.stdout.splitlines()
+    first, wrong, second, told = done.stdout.splitlines()
     assert first == f"{match_file}: something does not hold"
     assert wrong.startswith("  WRONG result: status is 'DRAW'")
     assert second == f"{match_file.with_stem('R1M2')}: all holds"
+    assert told == "2 files: 1 right, 1 wrong, 0 no match files"
+    again = league("verify", match_file.with_stem("R1M2"), match_file.with_stem("R1M2"))
+    assert again.stdout.splitlines()[-1] == "2 match files: all hold"
 
 
 NO_MATCH = {

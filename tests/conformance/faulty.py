@@ -26,6 +26,7 @@ NOTICES = (
     "notify_round_completed",
     "notify_league_completed",
 )
+TAKEN = {"takes any game": "*", "takes tic_tac_toe": "tic_tac_toe", "takes a game of its own": "a_game_of_its_own"}
 CHOICES = {"wrong case": "Even", "a blank": "even ", "nonsense": "seven"}
 
 
@@ -50,6 +51,7 @@ class Faulty:
         self.ending = threading.Event()
         self.broken = False
         self.lately = ""
+        self.games = [TAKEN[fault] for fault in faults if fault in TAKEN] or ["even_odd"]
         self.path = "/api" if "wrong path" in faults else "/mcp"
 
     def register(self) -> None:
@@ -66,7 +68,7 @@ class Faulty:
                 "player_meta": {
                     "display_name": "Faulty",
                     "version": "1.0.0",
-                    "game_types": ["*"] if "takes any game" in self.faults else ["even_odd"],
+                    "game_types": self.games,
                     "contact_endpoint": f"http://localhost:{self.port}/mcp",
                 },
             },
@@ -129,7 +131,7 @@ class Faulty:
             return _error(-32600, request_id)
         if "wrong method name" in self.faults:
             method = {"choose_parity": "none", "pick_parity": "choose_parity"}.get(str(method), method)
-        question = "make_move" if "takes any game" in self.faults else "choose_parity"
+        question = "choose_parity" if "even_odd" in self.games else "make_move"
         if method not in ("handle_game_invitation", question, *NOTICES):
             if "unknown method answered" in self.faults:
                 return {"jsonrpc": "2.0", "result": {"status": "ok"}, "id": request_id}
@@ -157,7 +159,8 @@ class Faulty:
         if method == "make_move":
             asked = params["move_request"]
             told = asked if "wants a list" in self.faults or "valid_options" in asked else {"valid_options": [7]}
-            return self.reply("GAME_MOVE_RESPONSE", params, {"move_data": told["valid_options"][0]})
+            move = "A1" if "moves by letters" in self.faults else told["valid_options"][0]
+            return self.reply("GAME_MOVE_RESPONSE", params, {"move_data": move})
         if "too slow" in self.faults:
             self.ending.wait()
         choice = next((CHOICES[fault] for fault in self.faults if fault in CHOICES), "even")

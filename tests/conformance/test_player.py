@@ -290,6 +290,31 @@ async def test_a_player_of_any_game_that_wants_a_list_is_warned() -> None:
     assert "`move_schema`" in warning[1]
 
 
+async def test_a_player_of_another_game_is_judged_in_that_game() -> None:
+    report = await checked("takes tic_tac_toe", strict=True)
+    assert found(report, Verdict.FAIL) == found(report, Verdict.SKIPPED) == {}
+    assert found(report, Verdict.PASS)["GAME_MOVE_RESPONSE: move_data"] == "0 | "
+    assert not [step.name for step in report.outcomes if "parity" in step.name.lower()]
+    assert report.ok
+
+
+async def test_a_wrong_move_in_another_game_is_found_and_named() -> None:
+    report = await checked("takes tic_tac_toe", "moves by letters")
+    assert list(found(report, Verdict.FAIL)) == ["GAME_MOVE_RESPONSE: move_data"]
+    assert "'move_data' is \"A1\", asked for" in found(report, Verdict.FAIL)["GAME_MOVE_RESPONSE: move_data"]
+
+
+async def test_a_player_of_a_game_that_is_not_here_is_told_so_and_not_judged_in_it() -> None:
+    report = await checked("takes a game of its own")
+    assert found(report, Verdict.FAIL) == {}
+    why = "no game 'a_game_of_its_own' is installed"
+    assert why in found(report, Verdict.PASS)["LEAGUE_REGISTER_REQUEST: player_meta.game_types"]
+    assert why in found(report, Verdict.SKIPPED)["make_move is answered"]
+    assert why in judgement(report)
+    assert "GAME_JOIN_ACK: accept is a boolean" in found(report, Verdict.PASS)
+    assert not report.ok
+
+
 async def test_a_clock_that_is_far_off_is_a_warning_at_every_message() -> None:
     report = await checked("yesterday")
     assert found(report, Verdict.FAIL) == {}

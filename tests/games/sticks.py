@@ -30,4 +30,23 @@ class SticksRules:
         return (-1.0, 1.0) if state["turn"] == 0 else (1.0, -1.0)
 
 
+class BrittleRules(SticksRules):
+    """Sticks that break after the first move."""
+
+    def apply(self, state: State, moves: Mapping[int, Move]) -> State:
+        if state["turn"]:
+            raise KeyError("snap")
+        return super().apply(state, moves)
+
+
+BRITTLE = Game("brittle", BrittleRules())
+
+
+class SecretRules(SticksRules):
+    """What somebody took is for the other to find out."""
+
+    public_moves = False
+
+
 STICKS = Game("sticks", SticksRules(), parameters={"sticks": 7, "most": 3})
+SECRET = Game("sticks", SecretRules(), parameters={"sticks": 7, "most": 3})

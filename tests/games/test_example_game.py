@@ -1,5 +1,6 @@
 """The example of a game in a package of its own: what a third party writes, installed and played."""
 
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -34,20 +35,27 @@ def site(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def race(site: Path, monkeypatch: pytest.MonkeyPatch) -> Game:
+def race(site: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: None) -> Game:
     monkeypatch.syspath_prepend(site)
-    load_game.cache_clear()
     return load_game("race_to_21")
 
 
 def test_a_simple_game_takes_at_most_30_lines() -> None:
-    assert [file.name for file in PACKAGE.glob("*.py")] == ["race_to_21.py"]
+    assert {file.name for file in PACKAGE.glob("*.py")} == {"race_to_21.py", "test_race_to_21.py"}
     assert len((PACKAGE / "race_to_21.py").read_text().splitlines()) <= 30
 
 
 def test_it_is_found_by_its_entry_point_and_keeps_the_contract(race: Game) -> None:
     assert "race_to_21" in game_types()
     check_game(race)
+
+
+def test_its_own_test_runs_as_it_stands_and_finds_a_broken_promise(race: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = runpy.run_path(str(PACKAGE / "test_race_to_21.py"))["test_the_rules_keep_the_contract"]
+    own()
+    monkeypatch.setattr(type(race.rules), "legal", lambda *_: [])
+    with pytest.raises(AssertionError, match="has no legal move"):
+        own()
 
 
 def test_whoever_makes_it_21_wins(race: Game) -> None:

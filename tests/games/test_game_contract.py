@@ -140,6 +140,13 @@ class Speechless(SticksRules):
         return [*super().legal(state, seat), None]
 
 
+class Lonely(SticksRules):
+    """Pays nobody in particular."""
+
+    def returns(self, state: State) -> Any:
+        return 1.0
+
+
 class Infinite(SticksRules):
     """Pays without measure."""
 
@@ -401,8 +408,9 @@ BROKEN: dict[str, tuple[Game, str]] = {
     "an unknown actor": (replace(STICKS, rules=Crowded()), r"actors must be .* found \(2,\)"),
     "no end": (replace(STICKS, rules=Endless()), "not over after 1000 steps"),
     "None as a move": (replace(STICKS, rules=Speechless()), "None can't be a move"),
-    "an infinite return": (replace(STICKS, rules=Infinite()), "a finite number for each seat"),
-    "one return for two seats": (replace(STICKS, rules=Alone()), "a finite number for each seat"),
+    "an infinite return": (replace(STICKS, rules=Infinite()), r"returns gave .*inf.*; expected two finite numbers"),
+    "one return for two seats": (replace(STICKS, rules=Alone()), "returns gave .*; expected two finite numbers, one"),
+    "a number for returns": (replace(STICKS, rules=Lonely()), "returns gave 1.0; expected two finite numbers, one"),
     "moves that a seat can't know": (replace(STICKS, rules=Hiding()), "it can't know which"),
     "choices shown before the draw": (replace(EVEN_ODD, rules=Gossiping()), "sees what seat 1 chose"),
     "a hint before the draw": (replace(EVEN_ODD, rules=Hinting()), "seat 0 sees what seat 1 chose"),
@@ -443,7 +451,10 @@ BROKEN: dict[str, tuple[Game, str]] = {
     ),
     "a parameter that is not JSON": (replace(STICKS, rules=Greedy()), "the state made by most = nan doesn't come back"),
     "parameters refused without a word": (replace(STICKS, rules=Curt()), "BadParameters of sticks = None says nothing"),
-    "rules that break down": (replace(STICKS, rules=Confused()), "its rules or its words break down with KeyError"),
+    "rules that break down": (
+        replace(STICKS, rules=Confused()),
+        r"the rules of 'sticks' failed in \w+: KeyError.* \(test_game_contract.py:\d+\)",
+    ),
     "words that refuse a legal move": (replace(STICKS, wire=Contrary()), "the answer 1 is refused: E003"),
 }
 
@@ -454,6 +465,13 @@ def test_a_broken_promise_is_found_and_said(fault: str) -> None:
     with pytest.raises(AssertionError) as found:
         check_game(game)
     assert re.match(rf"{game.game_type}: .*{sentence}", str(found.value), re.DOTALL)
+
+
+def test_rules_in_place_of_a_game_are_told_how_to_become_one() -> None:
+    with pytest.raises(
+        AssertionError, match=r"expected a Game, such as Game\('my_game', MyRules\(\)\); found <.*Sticks"
+    ):
+        check_game(SticksRules())  # type: ignore[arg-type] # what a stranger may write
 
 
 def test_a_game_that_shows_choices_before_chance_may_say_so() -> None:

@@ -6,11 +6,17 @@ from typing import Any
 
 import pytest
 
+from agent_league.arena.checks import check_games
 from agent_league.arena.in_process import play_in_process
 from agent_league.arena.plan import LeaguePlan
+from agent_league.config import ConfigLoader
 from agent_league.errors import ConfigError
-from agent_league.games.registry import game_types, load_game
+from agent_league.games.base import BadParameters
+from agent_league.games.registry import UnknownGame, game_types, load_game, playable
+from agent_league.games.tryout import BrokenGame
+from agent_league.players.strategies import load_strategy
 from agent_league.storage.repositories import MatchRepository, PlayerHistoryRepository
+from agent_league.testing.strategy_contract import check_strategy_contract
 from tests.conftest import PlanMaker
 from tests.games.sticks import STICKS
 
@@ -18,13 +24,14 @@ LEAGUE = "league_2025_even_odd"
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: None) -> None:
     """The game's package is installed: its metadata lies on the path, as pip leaves it."""
     folder = tmp_path / "site" / "sticks_game-1.0.dist-info"
     folder.mkdir(parents=True)
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: sticks-game\nVersion: 1.0\n")
     (folder / "entry_points.txt").write_text(
         "[agent_league.games]\nsticks = tests.games.sticks:STICKS\nbroken = tests.games.sticks:SticksRules\n"
+        "absent = no_such_module:GAME\nstones = tests.games.sticks:STICKS\nbrittle = tests.games.sticks:BRITTLE\n"
     )
     monkeypatch.syspath_prepend(folder.parent)
 
@@ -50,6 +57,30 @@ def test_a_game_is_found_by_its_entry_point(installed: None) -> None:
 def test_an_entry_point_that_is_no_game_is_named(installed: None) -> None:
     with pytest.raises(ConfigError, match=r"broken: tests\.games\.sticks:SticksRules is not a Game"):
         load_game("broken")
+
+
+def test_an_entry_point_must_be_called_as_its_game_is(installed: None) -> None:
+    with pytest.raises(UnknownGame, match=r"^entry point 'stones' gives a game called 'sticks'; they must be equal$"):
+        playable("stones", {})
+
+
+def test_a_game_that_breaks_down_is_refused_before_anything_starts(installed: None, plan: PlanMaker) -> None:
+    sentence = r"^the rules of 'brittle' failed in apply: KeyError\('snap'\) \(sticks.py:\d+\); check_game of"
+    with pytest.raises(BrokenGame, match=sentence):
+        plan(game="brittle")
+
+
+def test_a_game_that_a_referee_takes_is_tried_out_as_well(installed: None, home: Path) -> None:
+    with pytest.raises(BrokenGame, match="the rules of 'brittle' failed in apply"):
+        check_games(ConfigLoader(home), ["sticks", "brittle"])
+
+
+def test_a_strategy_is_held_to_the_contract_in_the_games_that_can_be_played(installed: None) -> None:
+    with pytest.warns(UserWarning, match="^left out: ") as found:
+        check_strategy_contract(lambda: load_strategy("random"), seeds=range(1))
+    told = [str(one.message) for one in found]
+    assert len(told) == 4
+    assert "'brittle' failed in apply" in told[1]
 
 
 async def test_a_league_of_a_game_by_turns_is_played_to_its_end(sticks_plan: LeaguePlan, home: Path) -> None:
@@ -89,5 +120,27 @@ def check_record(record: dict[str, Any]) -> None:
 
 
 def test_bad_parameters_of_a_strangers_game_are_named_as_well(installed: None) -> None:
-    with pytest.raises(ConfigError, match=r"registry\.json: sticks\.parameters: sticks must be .* to 1000000, found 0"):
-        load_game("sticks").with_parameters({"sticks": 0})
+    with pytest.raises(BadParameters, match=r"^sticks must be .* to 1000000, found 0"):
+        playable("sticks", {"sticks": 0})
+
+
+def test_the_packages_are_searched_once(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = game_types()
+    monkeypatch.setattr("agent_league.games.registry.entry_points", None)
+    assert game_types() == found
+
+
+@pytest.mark.parametrize(
+    ("game_type", "why"),
+    [
+        ("chess", r"^no game 'chess' is installed \(there are: .*sticks.*openspiel:NAME, pettingzoo:NAME\)$"),
+        ("nowhere:chess", "^no game 'nowhere:chess' is installed"),
+        ("broken", "is not a Game$"),
+        ("absent", r"^the game 'absent' can't be loaded: ModuleNotFoundError\("),
+    ],
+)
+def test_a_game_that_can_not_be_played_is_unknown_whatever_is_wrong_with_it(
+    installed: None, game_type: str, why: str
+) -> None:
+    with pytest.raises(UnknownGame, match=why):
+        playable(game_type, {})

@@ -1,6 +1,7 @@
 """Any game repeated: when a match ends, who wins it, what its views tell, and what they don't."""
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -10,13 +11,13 @@ from typing import Any
 import pytest
 
 from agent_league.arena.in_process import play_in_process
-from agent_league.errors import ConfigError
-from agent_league.games.base import CHANCE, winning_seat
+from agent_league.games.base import CHANCE, BadParameters, winning_seat
 from agent_league.games.even_odd.wire import EvenOddWire
 from agent_league.games.registry import Game, game_types, load_game
 from agent_league.games.repeated import HOW_TO_REPEAT, Repeated
 from agent_league.storage.repositories import MatchRepository
 from tests.conftest import PlanMaker
+from tests.games.sticks import SECRET
 
 LEAGUE = "league_2025_even_odd"
 ROCK, PAPER = {0: "rock", 1: "rock"}, {0: "paper", 1: "rock"}
@@ -70,7 +71,9 @@ def test_a_view_tells_the_game_at_hand_the_last_one_and_how_it_stands(game_type:
         for seat in (0, 1):
             view = game.rules.view(state, seat)
             assert view.pop("game") == single.view(state["game"], seat)
-            assert view.pop("last") == (state["last"] and single.view(state["last"], seat))
+            last = state["last"] and single.view(state["last"], seat)
+            told = last and {name: value for name, value in last.items() if name != "payoffs"}
+            assert view.pop("last") == told
             assert view == {name: state[name] for name in ("rounds", "repeat", "first_to", "scores", "wins")}
 
 
@@ -115,6 +118,28 @@ def test_wins_decide_a_match_to_so_many_wins_and_what_was_paid_decides_any_other
     )
 
 
+@pytest.mark.parametrize(("first_to", "winner"), [(3, (3, 0)), (None, (15, 0))])
+def test_payoffs_are_what_was_paid_whatever_decides_the_match(first_to: int | None, winner: tuple[int, int]) -> None:
+    game = load_game("prisoners_dilemma").with_parameters({"repeat": 3, "first_to": first_to})
+    state = after(game, *[{0: "defect", 1: "cooperate"}] * 3)
+    assert game.rules.returns(state) == winner
+    assert game.paid(state) == (15, 0)
+    assert game.result(state, [], ("P01", "P02"))["payoffs"] == {"P01": 15, "P02": 0}
+
+
+def test_payoffs_of_a_single_game_are_its_returns() -> None:
+    game = load_game("prisoners_dilemma").with_parameters({"repeat": None})
+    state = game.rules.apply(game.rules.new(game.parameters), {0: "defect", 1: "cooperate"})
+    assert game.paid(state) == game.rules.returns(state) == (5, 0)
+
+
+def test_the_words_say_how_many_rounds_there_are_where_only_wins_are_wanted() -> None:
+    """Read out of the text: what it promises is what the state holds."""
+    per_win, most = (int(number) for number in re.findall(r"(\d+) for each win.* more than (\d+)", HOW_TO_REPEAT)[0])
+    for first_to in (1, 3, 49, 51):
+        assert after(rock_paper_scissors(first_to=first_to))["repeat"] == min(most, per_win * first_to)
+
+
 def test_rounds_tell_one_move_by_itself_and_several_as_a_list() -> None:
     game = load_game("nim").with_parameters({"heaps": [2, 1], "repeat": 2})
     state = game.rules.new(game.parameters)
@@ -145,7 +170,7 @@ def test_a_folded_card_stays_hidden_in_the_games_that_follow(seat: int) -> None:
 @pytest.mark.parametrize("name", ["repeat", "first_to"])
 @pytest.mark.parametrize("value", [0, -1, 1001, True, 1.0, 2.5, "3", [3], {}])
 def test_a_limit_that_makes_no_match_is_named(name: str, value: Any) -> None:
-    with pytest.raises(ConfigError, match=rf"{name} must be a whole number from 1 to 1000, found "):
+    with pytest.raises(BadParameters, match=rf"{name} must be a whole number from 1 to 1000, found "):
         load_game("tic_tac_toe").with_parameters({name: value})
 
 
@@ -210,3 +235,11 @@ async def test_no_question_of_a_poker_match_shows_a_card_that_was_not_laid_open(
         assert view["game"]["other_card"] is None
         last = view["last"] or {"betting": ["pass"], "other_card": None}
         assert (last["other_card"] is not None) == (last["betting"][-2:] in (["pass", "pass"], ["bet", "bet"]))
+
+
+def test_moves_that_are_not_public_stay_so_when_their_round_is_over() -> None:
+    game = SECRET.with_parameters({"repeat": 2, "sticks": 2, "most": 1})
+    state = game.rules.new(game.parameters)
+    for seat in (0, 1):
+        state = game.rules.apply(state, {seat: 1})
+    assert [game.rules.view(state, seat)["rounds"] for seat in (0, 1)] == [[[1, None]], [[None, 1]]]

@@ -30,7 +30,7 @@ class Processes:
 
 @contextmanager
 def league_of(
-    home: Path, *, players: int, ours: int, move_seconds: float = 30, stays: bool = False
+    home: Path, *, players: int, ours: int, move_seconds: float = 30, stays: bool = False, game: str | None = None
 ) -> Iterator[Processes]:
     """A manager that waits for so many players, a referee, and `ours` of the players; the next port is free.
 
@@ -39,11 +39,12 @@ def league_of(
     port = free_ports(2 + ours + 1)
     ending = [] if stays else ["--exit-when-done"]
     where = ["--manager", f"localhost:{port}", "--home", home, *ending]
+    playing = ["--game", game] if game else []
     limits = ["--set", f"timeouts.move_timeout_sec={move_seconds}"]
     commands: list[list[object]] = [
-        ["manager", "--port", port, "--players", players, "--referees", 1, "--home", home, *ending],
-        ["referee", "--port", port + 1, *where, *limits],
-        *(["player", "--port", port + 2 + number, *where] for number in range(ours)),
+        ["manager", "--port", port, "--players", players, "--referees", 1, "--home", home, *ending, *playing],
+        ["referee", "--port", port + 1, *where, *limits, *playing],
+        *(["player", "--port", port + 2 + number, *where, *playing] for number in range(ours)),
     ]
     with running(*commands) as processes:
         yield Processes(port, home, processes[0], processes)

@@ -90,3 +90,13 @@ def test_a_question_that_is_given_up_among_the_news_does_not_stand_below_them(
         screen.give_up()
         screen.line("Time is up")
     assert capsys.readouterr().out.endswith("1 even, 2 odd > \nTime is up\n")
+
+
+def test_a_block_keeps_its_lines_under_an_open_question_and_nothing_in_it_is_obeyed(
+    keyboard: Keyboard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen = terminal()
+    screen.ask("the number > ")
+    screen.block(" 0 | 1\n---+---\n\x1b[2J")
+    screen.block("")
+    assert capsys.readouterr().out.endswith("\n 0 | 1\n---+---\n\\x1b[2J\n\r\x1b[K       the number > ")

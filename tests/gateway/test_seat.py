@@ -16,8 +16,11 @@ from agent_league.testing.peers import ScriptedManager, always, rubbish
 from tests.arena.guests import hosted, served
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
+from tests.games.toys import Toys, toys
 from tests.gateway.host import BOUND, hosting, settings_for
 from tests.players.chair import game_over
+
+__all__ = ["toys"]
 
 
 def seat_at(home: Path, manager_port: int, **options: Any) -> HostSeat:
@@ -32,6 +35,14 @@ async def test_nobody_registers_before_the_host_joins_and_joining_again_is_the_s
         assert others == [first, first]
         assert first["seat"] == host.seat.handle
         assert len(host.manager.heard("register_player")) == 1
+
+
+async def test_rules_of_a_source_that_a_manager_tells_of_are_looked_up_in_a_thread(home: Path, toys: Toys) -> None:
+    told = {"game_type": "toys:even_odd", "parameters": {"max_number": 4}}
+    async with hosting(home, scripts={"get_rules": always(told)}) as host:
+        rules = await host.call("get_rules")
+    assert (rules["game_type"], rules["parameters"]["max_number"]) == ("toys:even_odd", 4)
+    assert toys.in_main_thread == [False]
 
 
 async def test_after_a_restart_it_is_the_same_player_also_in_a_league_that_has_begun(

@@ -234,7 +234,22 @@ async def test_moves_of_another_game_are_shown_with_what_the_seat_may_see(home: 
         (turn,) = (await host.wait())["open_turns"]
         assert turn["legal_moves"] == [1, 2, 3]
         assert turn["untrusted"]["view"] == {"heaps": [3, 4]}
+        assert "picture" not in turn["untrusted"]
         await host.call("make_move", seat=seat, turn_id="T1", move="2")
+        assert (await question)["move_data"] == 2
+
+
+async def test_a_game_that_draws_its_views_is_shown_as_lines_of_text_too(home: Path) -> None:
+    async with hosting(home) as host:
+        seat = await joined(host)
+        board = {"board": "X...O....", "turn": 0, "winner": None}
+        question = await host.asked("make_move", {**move_call([1, 2], view=board), "game_type": "tic_tac_toe"})
+        (turn,) = (await host.wait())["open_turns"]
+        lines = [" X | 1 | 2", "---+---+---", " 3 | O | 5", "---+---+---", " 6 | 7 | 8", "You are X."]
+        assert turn["untrusted"]["picture"] == lines
+        prompt = await host.client.get_prompt("play_move", {})
+        assert json.dumps(lines, separators=(",", ":")) in prompt.messages[0].content.text  # type: ignore[union-attr]
+        await host.call("make_move", seat=seat, turn_id="T1", move=2)
         assert (await question)["move_data"] == 2
 
 

@@ -1,5 +1,6 @@
 """Games by rules and strategies alone: what a strategy is shown, what is counted, and what it costs to remember."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from agent_league.arena.plan import LeagueRequest, make_plan
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.games.registry import Game, load_game
-from agent_league.lab.bout import Series
+from agent_league.lab.bout import Contestant, Series
 from agent_league.players.observation import GameRecord, Move, Observation, Strategy, Thought
 from agent_league.players.strategies import load_strategy
 
@@ -142,6 +143,44 @@ def test_a_strategy_that_fails_is_counted_and_the_series_goes_on(faulty: Strateg
     assert faults == (50, 0)
     assert returns.total() == 50
     assert set(returns) <= {(0.0, 0.0), (1.0, -1.0)}, "whatever is legal loses nothing to odd, where even is right"
+
+
+@pytest.mark.parametrize(
+    ("faulty", "fault"),
+    [(Cheat(), "chose 'neither', which isn't legal"), (Broken(), r"ZeroDivisionError: .*\(test_bout.py:\d+\)")],
+)
+def test_the_first_fault_is_told_with_its_place(faulty: Strategy, fault: str) -> None:
+    one, other = play(load_game("even_odd"), (faulty, load_strategy("random")), games=3).first_faults
+    assert re.match(fault, one)
+    assert other == ""
+
+
+class Vandal:
+    """Writes into what it is shown."""
+
+    def choose(self, observation: Observation) -> Move:
+        for row in observation.view["game"]["payoffs"]:
+            row[2 + observation.seat] = 99
+        return "cooperate"
+
+
+@pytest.mark.parametrize(("strategy", "changed"), [(Vandal(), True), (load_strategy("always_cooperate"), False)])
+def test_a_state_that_was_changed_is_found_out(strategy: Strategy, changed: bool) -> None:
+    series = play(load_game("prisoners_dilemma"), (strategy, load_strategy("always_defect")), games=2)
+    assert series.changed_the_start is changed
+
+
+class Nearly:
+    """Says a whole number as a float, among more moves than could be gone through."""
+
+    def choose(self, observation: Observation) -> Move:
+        return float(observation.legal_moves[-1])
+
+
+def test_a_long_range_is_not_gone_through() -> None:
+    contestant = Contestant(Nearly(), Observation("any", "R1M1", "P01", "P02", ()))
+    assert contestant.move({}, range(10**12), 0) == 10**12 - 1
+    assert contestant.faults == 0
 
 
 class Wordy:

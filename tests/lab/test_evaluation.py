@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
@@ -16,12 +17,17 @@ from agent_league.config import ConfigLoader
 from agent_league.conformance.stand_ins import StandInManager
 from agent_league.errors import CallFailed, UserError
 from agent_league.games.registry import load_game
-from agent_league.lab.evaluation.criteria import Verdict, judge
+from agent_league.lab.evaluation import evaluator
+from agent_league.lab.evaluation.criteria import Judgement, judge
 from agent_league.lab.evaluation.evaluator import Evaluator, Request
-from agent_league.lab.evaluation.model import Ending, Evaluation
+from agent_league.lab.evaluation.findings import remarks
+from agent_league.lab.evaluation.model import Ending, Evaluation, Moves
+from agent_league.lab.evaluation.opponents import opponents_of
 from agent_league.lab.evaluation.practice import MOST_GUESTS, PRACTICE_LEAGUE
 from agent_league.lab.evaluation.report import as_html, as_markdown
 from agent_league.players.app import PlayerSettings
+from agent_league.players.observation import Move, Observation
+from agent_league.players.strategies import load_strategy
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.repositories import PlayerHistoryRepository
@@ -33,7 +39,7 @@ from tests.cli.command import free_ports
 
 BOUND = 60
 EVEN_ODD = load_game("even_odd")
-VALID, TIMEOUTS, TECHNICAL, WINS, GRACEFUL = range(5)
+VALID, TIMEOUTS, TECHNICAL, WINS, GRACEFUL, OWN_MOVES = range(6)
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +54,7 @@ async def evaluated(player: str, **more: Any) -> Evaluation:
         return await Evaluator(Request(player=player, **request)).run()
 
 
-def verdicts(evaluation: Evaluation) -> list[Verdict]:
+def verdicts(evaluation: Evaluation) -> list[Judgement]:
     return [criterion.verdict for criterion in judge(evaluation)]
 
 
@@ -66,12 +72,12 @@ async def test_the_same_seed_gives_the_same_games() -> None:
 
     assert without_times(first) == without_times(again)
     assert [game.ending for game in first.games] != [game.ending for game in other.games]
-    assert [series.opponent for series in first.series] == [
-        "random",
-        "always even",
-        "always odd",
-        "mirror",
-        "earlier version",
+    assert [(series.opponent, series.says) for series in first.series] == [
+        ("random", "plays any legal move"),
+        ("always first", "plays the first legal move (even)"),
+        ("always last", "plays the last legal move (odd)"),
+        ("mirror", "copies the last move of the other"),
+        ("earlier version", "random"),
     ]
 
 
@@ -113,12 +119,12 @@ async def test_a_game_of_amounts_tells_the_mean_payoff() -> None:
     found = await evaluated(
         "always_defect", game=load_game("prisoners_dilemma").with_parameters({"repeat": 4}), games=2
     )
-    first = found.against("first")
+    first = found.against("always first")
 
     assert first is not None
-    assert first.payoff is not None
-    assert first.payoff.value == 20.0  # "cooperate" comes first: four times 5
-    assert judge(found)[WINS].verdict is Verdict.NOT_JUDGED
+    assert first.score.mean_payoff is not None
+    assert first.score.mean_payoff.value == 20.0  # "cooperate" comes first: four times 5
+    assert judge(found)[WINS].verdict is Judgement.NOT_JUDGED
 
 
 async def test_the_time_is_shared_out_among_the_opponents() -> None:
@@ -130,17 +136,17 @@ async def test_the_time_is_shared_out_among_the_opponents() -> None:
 
 async def test_what_was_found_so_far_can_be_had_at_any_moment() -> None:
     enough = asyncio.Event()
-    evaluator = Evaluator(
+    running_one = Evaluator(
         Request(player="random", game=EVEN_ODD, seed="7", games=10_000),
         lambda _, game: enough.set() if game and game.match_id.endswith("M3") else None,
     )
-    running = asyncio.create_task(evaluator.run())
+    running = asyncio.create_task(running_one.run())
     async with asyncio.timeout(BOUND):
         await enough.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    found = evaluator.found(interrupted=True)
+    found = running_one.found(interrupted=True)
 
     assert found.interrupted
     assert len(found.games) >= 3
@@ -153,12 +159,84 @@ async def test_a_strategy_of_another_game_is_remarked_on() -> None:
     assert found.remarks == ("always_even is made for even_odd, not for nim.",)
 
 
+class Clumsy:
+    """Fails now, cheats then."""
+
+    instant = True
+    asked = 0
+
+    def choose(self, observation: Observation) -> Move:
+        self.asked += 1
+        if self.asked % 2:
+            raise ValueError("no idea")
+        return "banana"
+
+
+class Slow(Clumsy):
+    """The same, as a coroutine."""
+
+    async def choose(self, observation: Observation) -> Move:
+        return Clumsy.choose(self, observation)
+
+
+@pytest.mark.parametrize("strategy", [Clumsy, Slow])
+async def test_a_strategy_that_fails_is_no_strategy(strategy: type[Clumsy], monkeypatch: pytest.MonkeyPatch) -> None:
+    made = {"markov": strategy}
+    monkeypatch.setattr(
+        evaluator, "load_strategy", lambda name, *more: made.get(name, lambda: load_strategy(name, *more))()
+    )
+    found = await evaluated("markov", games=2)
+
+    assert found.moves is not None
+    assert (found.moves.asked, found.moves.failed) == (8, 8)
+    assert re.fullmatch(r"ValueError: no idea \(test_evaluation.py:\d+\)", found.moves.first_failure)
+    assert judge(found)[OWN_MOVES].verdict is Judgement.FAIL
+    assert "failed in 8 of 8 moves" in judge(found)[OWN_MOVES].found
+
+
+async def test_a_strategy_that_never_fails_makes_all_its_moves() -> None:
+    found = await evaluated("q_learning", games=2)
+
+    assert found.moves == Moves(asked=8)
+    assert judge(found)[OWN_MOVES].verdict is Judgement.PASS
+
+
+async def test_where_nothing_can_be_copied_no_mirror_plays() -> None:
+    found = await evaluated("random", game=load_game("tic_tac_toe"), games=1)
+    mirror = found.against("mirror")
+
+    assert mirror is not None
+    assert not mirror.games
+    assert "none that could be copied" in mirror.cut_short
+    assert any(line.startswith("mirror: not played: ") for line in remarks(found))
+
+
+@pytest.mark.parametrize(
+    ("game", "plays"),
+    [
+        ("even_odd", True),
+        ("prisoners_dilemma", True),
+        ("rock_paper_scissors", True),
+        ("kuhn_poker", True),
+        ("tic_tac_toe", False),
+        ("connect_four", False),
+        ("nim", False),
+    ],
+)
+def test_a_mirror_needs_rounds_of_one_move_each(game: str, plays: bool) -> None:
+    opponents = opponents_of(load_game(game))
+
+    assert [one.strategy for one in opponents] == ["random", "first_legal", "last_legal", "mirror"]
+    assert (not opponents[-1].left_out) is plays
+
+
 @pytest.mark.parametrize(
     ("player", "earlier", "sentence"),
     [
         ("randm", None, "neither the address of a player"),
         ("random", "nobody", "neither the address of a player"),
         ("localhost:9", "localhost:9", "--earlier names the player itself"),
+        (__file__, None, "is a file: start the player"),
     ],
 )
 def test_what_is_no_player_is_refused_before_anything_starts(player: str, earlier: str | None, sentence: str) -> None:
@@ -204,8 +282,9 @@ async def test_a_player_that_verifies_its_callers_registers_and_is_judged_over_h
         again = await evaluated(f"http://localhost:{port}/mcp", manager_port=port + 1, games=2, seed="8", wait=0.5)
 
     assert (found.player, found.protocol) == ("Alpha", protocol)
-    assert (found.messages, found.faulty) == (2 * 13 * 4, 0)
-    assert verdicts(found) == [Verdict.PASS, Verdict.PASS, Verdict.PASS, Verdict.NOT_JUDGED, Verdict.PASS]
+    assert (found.messages, found.faulty, found.registration) == (2 * 13 * 4 + 1, 0, ())
+    assert found.moves is None
+    assert verdicts(found) == [Judgement.PASS, Judgement.PASS, Judgement.PASS, Judgement.NOT_JUDGED, Judgement.PASS]
     assert found.conformance.passed > 15
     assert (len(again.games), again.faulty) == (8, 0)
 
@@ -301,8 +380,25 @@ def guest(**more: Any) -> Guest:
 async def test_a_stranger_in_the_letter_of_the_seeds_has_only_valid_messages() -> None:
     found = await guest().evaluated(games=3)
 
-    assert (found.messages, found.faulty) == (2 * 3 * 4, 0)
+    assert (found.messages, found.faulty) == (2 * 3 * 4 + 1, 0)
     assert found.player == "guest"
+
+
+async def test_a_registration_that_is_not_in_the_form_is_a_message_that_is_not_valid() -> None:
+    found = await guest(version=None).evaluated(games=1)
+    ((fault, count),) = found.faults
+
+    assert (found.messages, found.faulty, count) == (2 * 4 + 1, 1, 1)
+    assert fault.where == "register_player"
+    assert fault.what.startswith("E002: LEAGUE_REGISTER_REQUEST: 'player_meta.version'")
+    assert judge(found)[VALID].verdict is Judgement.FAIL
+
+
+async def test_a_player_of_another_game_is_asked_for_by_the_right_option() -> None:
+    with pytest.raises(
+        UserError, match=r"takes tic_tac_toe, nim, and even_odd was to be played; say --game tic_tac_toe"
+    ):
+        await guest(game_types=["tic_tac_toe", "nim"]).evaluated(games=1)
 
 
 async def test_each_message_that_is_not_in_the_form_is_counted_and_named() -> None:
@@ -317,13 +413,13 @@ async def test_each_message_that_is_not_in_the_form_is_counted_and_named() -> No
     found = await visitor.evaluated(games=2)
     ((fault, count),) = found.faults
 
-    assert (found.messages, found.faulty, count) == (16, 8, 8)
+    assert (found.messages, found.faulty, count) == (17, 8, 8)
     assert fault.where == "choose_parity"
     assert "E003" in fault.what
     assert "timestamp" in fault.what
     assert "'choice'" in fault.what
     assert "no 'auth_token'" in fault.what
-    assert judge(found)[VALID].verdict is Verdict.FAIL
+    assert judge(found)[VALID].verdict is Judgement.FAIL
     assert not any(game.ending is Ending.TECHNICAL_LOSS for game in found.games)
 
 
@@ -352,7 +448,7 @@ async def test_another_spelling_is_a_fault_and_a_plain_mcp_server_is_none(
     visitor.player.answer = understand  # type: ignore[method-assign]
     found = await visitor.evaluated(games=1)
 
-    assert found.messages == 8
+    assert found.messages == 9
     assert {fault.what for fault, _ in found.faults} == faults
 
 
@@ -364,14 +460,14 @@ async def test_a_silent_player_costs_little_time_and_says_why() -> None:
     assert first.technical == {"move_timeout": 2}
     assert "5 failures in a row" in first.cut_short
     assert found.timeouts == 5 + 3
-    assert verdicts(found)[TIMEOUTS : WINS + 1] == [Verdict.FAIL, Verdict.FAIL, Verdict.NOT_JUDGED]
+    assert verdicts(found)[TIMEOUTS : WINS + 1] == [Judgement.FAIL, Judgement.FAIL, Judgement.NOT_JUDGED]
 
 
 async def test_a_result_that_is_not_taken_is_a_timeout_too() -> None:
     found = await guest(scripts={"notify_match_result": hang}).evaluated(games=1, timeout=0.2)
 
     assert found.timeouts >= 2
-    assert judge(found)[TIMEOUTS].verdict is Verdict.FAIL
+    assert judge(found)[TIMEOUTS].verdict is Judgement.FAIL
 
 
 async def test_a_player_that_never_moves_legally_is_not_asked_a_hundred_times() -> None:
@@ -462,7 +558,7 @@ async def test_a_player_that_registers_without_end_is_sent_away() -> None:
 async def test_a_player_that_breaks_down_on_bad_input_is_told_so() -> None:
     found = await guest().evaluated(games=1)
 
-    assert judge(found)[GRACEFUL].verdict is Verdict.FAIL
+    assert judge(found)[GRACEFUL].verdict is Judgement.FAIL
     assert [fault.where for fault in found.conformance.failed] == ["the id comes back with an error too"]
     assert "a body that is not JSON is refused" in [fault.where for fault in found.conformance.warned]
 
@@ -479,4 +575,4 @@ async def test_a_player_that_goes_away_loses_the_rest_quickly() -> None:
 
     assert [len(series.games) for series in found.series[:4]] == [3, 1, 1, 1]
     assert found.series[1].technical == {"disconnected": 1}
-    assert judge(found)[TECHNICAL].verdict is Verdict.FAIL
+    assert judge(found)[TECHNICAL].verdict is Judgement.FAIL

@@ -2,6 +2,8 @@
 
 import json
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.cli.command import league, running
@@ -13,6 +15,7 @@ def test_a_strategy_is_evaluated_and_the_report_is_where_it_says(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     assert "mirror" in done.stdout
     assert "No skill can reach this mark" in done.stdout.replace("\n", " ")
+    assert "always first: plays the first legal move (even)" in done.stdout.replace("\n", " ")
     assert "The report is in here" in done.stderr
     found = json.loads((tmp_path / "here" / "evaluation.json").read_text(encoding="utf-8"))
     assert [one["games"] for one in found["opponents"]] == [2, 2, 2, 2, 0]
@@ -27,8 +30,14 @@ def test_a_criterion_that_fails_is_exit_code_1_and_json_is_all_that_is_printed(t
     found = json.loads(done.stdout)
 
     assert done.returncode == 1, done.stderr
-    assert [one["verdict"] for one in found["criteria"]] == ["PASS", "PASS", "PASS", "FAIL", "not judged"]
+    assert [one["verdict"] for one in found["criteria"]] == ["PASS", "PASS", "PASS", "FAIL", "not judged", "PASS"]
     assert len(list(tmp_path.glob("evaluations/random-*/evaluation.html"))) == 1
+
+
+def test_no_command_loads_what_draws_tables_before_it_draws_one() -> None:
+    program = "import sys, agent_league.cli.app; print([name for name in sys.modules if name in ('rich', 'asyncio')])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_what_is_no_player_is_exit_code_2_with_a_sentence(tmp_path: Path) -> None:
@@ -39,9 +48,17 @@ def test_what_is_no_player_is_exit_code_2_with_a_sentence(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+def test_where_nothing_can_be_written_nothing_is_played(tmp_path: Path) -> None:
+    done = league("evaluate", "random", "--games", 2, "--out", "/proc/here", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "--out /proc/here: nothing can be written there" in done.stderr
+    assert "Against" not in done.stderr
+
+
 def test_ctrl_c_leaves_a_report_of_what_there_was(tmp_path: Path) -> None:
     with running(["evaluate", "random", "--games", 400, "--out", "here"], cwd=tmp_path) as (process,):
-        process.prints("Against always even")
+        process.prints("Against always first")
         process.signal(signal.SIGINT)
         assert process.ends() == 130
         assert "Interrupted: it tells of" in process.text

@@ -30,11 +30,11 @@ def table(tournament: Tournament, *, whole_leagues: bool = True) -> list[Row]:
 
 def test_the_counts_of_leagues_add_up() -> None:
     rows = table(Tournament("kuhn_poker", ("random", "random", "first_legal", "mirror"), 5, "7"))
-    assert [row.tally.games for row in rows] == [15, 15, 15, 15]
-    assert all(tally.games == 5 for row in rows for tally in row.against.values())
-    assert sum(row.tally.wins for row in rows) == sum(row.tally.losses for row in rows) == 30
-    assert sum(chips * count for row in rows for chips, count in row.tally.payoffs.items()) == 0
-    assert not any(row.tally.faults for row in rows)
+    assert [row.total.tally.games for row in rows] == [15, 15, 15, 15]
+    assert all(score.tally.games == 5 for row in rows for score in row.against.values())
+    assert sum(row.total.tally.wins for row in rows) == sum(row.total.tally.losses for row in rows) == 30
+    assert sum(row.total.tally.paid for row in rows) == 0
+    assert not any(row.total.tally.faults for row in rows)
 
 
 def test_a_seed_gives_the_same_leagues() -> None:
@@ -56,7 +56,7 @@ def test_leagues_and_rules_alone_agree_where_nothing_is_left_to_chance(
     tournament = Tournament(game_type, strategies, 2, "7")
     played = table(tournament)
     assert played == table(tournament, whole_leagues=False)
-    tally = played[0].tally
+    tally = played[0].total.tally
     assert (played[0].name, tally.wins, tally.draws, tally.losses) == best
 
 
@@ -72,8 +72,8 @@ class Cheat:
 def test_faults_are_counted_where_they_happened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seats, "load_strategy", lambda *_: Cheat())
     rows = table(Tournament("even_odd", ("random", "random", "random"), 4, "7"))
-    assert sum(row.tally.faults for row in rows) == 4  # both players of R1M1, in two leagues
-    assert sorted(tally.faults for row in rows for tally in row.against.values()) == [0, 0, 0, 0, 2, 2]
+    assert sum(row.total.tally.faults for row in rows) == 4  # both players of R1M1, in two leagues
+    assert sorted(score.tally.faults for row in rows for score in row.against.values()) == [0, 0, 0, 0, 2, 2]
 
 
 def test_a_match_file_that_does_not_hold_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from math import comb, inf
 
 import pytest
 
-from agent_league.lab.statistics import Estimate, binomial_p_value, holm, mean, rate
+from agent_league.lab.statistics import Estimate, at_least, binomial_p_value, grouped_mean, holm, mean, rate
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,6 @@ def test_the_interval_of_an_extreme_rate_stays_within_0_and_1() -> None:
     never, always = rate(0, 10), rate(10, 10)
     assert (never.low, round(never.high, 4)) == (0.0, 0.2775)
     assert (round(always.low, 4), always.high) == (0.7225, 1.0)
-
-
-def test_more_confidence_makes_a_wider_interval() -> None:
-    sure, surer = rate(8, 10), rate(8, 10, confidence=0.99)
-    assert surer.low < sure.low < sure.high < surer.high
 
 
 def test_without_trials_nothing_is_known() -> None:
@@ -61,20 +56,29 @@ def test_one_value_alone_tells_nothing_of_the_spread() -> None:
     assert mean({}) == Estimate(0.0, -inf, inf)
 
 
-def exact(successes: int, trials: int, chance: Fraction) -> float:
-    """The two-sided p-value by its definition, in fractions."""
-    probabilities = [
-        comb(trials, count) * chance**count * (1 - chance) ** (trials - count) for count in range(trials + 1)
-    ]
-    return float(sum(probability for probability in probabilities if probability <= probabilities[successes]))
+def exact(trials: int, chance: Fraction) -> list[Fraction]:
+    """How likely each count is, by the definition."""
+    return [comb(trials, count) * chance**count * (1 - chance) ** (trials - count) for count in range(trials + 1)]
+
+
+@pytest.mark.parametrize("trials", [1, 2, 7, 24])
+def test_a_p_value_is_the_sum_of_all_counts_that_are_no_likelier(trials: int) -> None:
+    for successes in range(trials + 1):
+        likely = exact(trials, Fraction(1, 2))
+        expected = float(sum(one for one in likely if one <= likely[successes]))
+        assert binomial_p_value(successes, trials) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 3), Fraction(9, 10), Fraction(1, 100)])
-@pytest.mark.parametrize("trials", [1, 2, 7, 24])
-def test_a_p_value_is_the_sum_of_all_counts_that_are_no_likelier(trials: int, chance: Fraction) -> None:
-    for successes in range(trials + 1):
-        expected = exact(successes, trials, chance)
-        assert binomial_p_value(successes, trials, float(chance)) == pytest.approx(expected, rel=1e-9)
+def test_the_probability_of_many_is_the_tail(chance: Fraction) -> None:
+    for successes in range(26):
+        expected = float(sum(exact(24, chance)[successes:]))
+        assert at_least(successes, 24, float(chance)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_what_is_certain_has_no_room_for_chance() -> None:
+    assert at_least(1, 10, 0.0) == 0.0
+    assert at_least(10, 10, 1.0) == at_least(0, 10, 0.0) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -88,11 +92,6 @@ def test_a_million_trials_neither_overflow_nor_lose_their_digits() -> None:
     two_deviations = 0.0455  # what a normal distribution has beyond them
     assert binomial_p_value(501_000, 1_000_000) == pytest.approx(two_deviations, abs=0.0003)
     assert binomial_p_value(600_000, 1_000_000) == 0.0
-
-
-def test_what_is_certain_has_no_room_for_chance() -> None:
-    assert binomial_p_value(10, 10, 1.0) == binomial_p_value(0, 10, 0.0) == 1.0
-    assert binomial_p_value(9, 10, 1.0) == binomial_p_value(1, 10, 0.0) == 0.0
 
 
 def test_several_p_values_are_corrected_together() -> None:
@@ -109,6 +108,14 @@ def test_a_count_beyond_the_trials_is_a_mistake(successes: int, trials: int) -> 
         binomial_p_value(successes, trials)
 
 
-def test_a_chance_beyond_1_is_a_mistake() -> None:
-    with pytest.raises(ValueError, match=r"found 1\.5"):
-        binomial_p_value(1, 2, 1.5)
+def test_groups_of_several_sizes_weigh_by_their_size() -> None:
+    found = grouped_mean([{0: (1, 4.0), 1: (3, 6.0), 2: (2, 2.0)}])
+    assert found
+    assert found.value == 2.0
+    squares = (4 - 2) ** 2 + (6 - 6) ** 2 + (2 - 4) ** 2
+    assert found.high - 2.0 == pytest.approx(4.303 * (squares * 3 / 2) ** 0.5 / 6, rel=1e-3)
+
+
+def test_one_group_tells_nothing_of_others() -> None:
+    assert grouped_mean([]) is None
+    assert grouped_mean([{0: (5, 1.0), 1: (5, 2.0)}, {0: (5, 1.0)}]) is None

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from agent_league.errors import LeagueFailed
 from agent_league.league.tokens import token_hash
 from agent_league.model.events import AgentStateChanged, MatchFinished, RoundCompleted
 from agent_league.testing.peers import Params, Script, ScriptedPlayer, always, hang, rubbish
 from tests.league.conftest import OfficeMaker
-from tests.league.office import LEAGUE_ID, MANAGER, Office, within
+from tests.league.office import LEAGUE_ID, MANAGER, Office, open_office, within
 from tests.league.scripted_referee import ScriptedReferee, first_wins, refusing
 
 QUICK = {
@@ -325,7 +326,6 @@ async def test_the_referee_is_told_who_does_not_name_the_leagues_game(office: Of
     said = {seat["player_id"]: seat.get("move_method") for seat in seats}
     assert said == {"P01": None, "P02": "make_move", "P03": "make_move", "P04": None}
     assert all("move_method" not in seat for seat in seats if seat["player_id"] in ("P01", "P04"))
-    assert all("game_parameters" not in order for order in orders)
 
 
 async def test_the_referee_is_told_what_the_league_plays_by(office: OfficeMaker, home: Path) -> None:
@@ -336,15 +336,65 @@ async def test_the_referee_is_told_what_the_league_plays_by(office: OfficeMaker,
     assert [order["game_parameters"] for order in here.referees[0].orders] == [{"repeat": 3}]
 
 
-async def test_a_referee_that_cannot_referee_the_game_is_left_alone_and_everybody_sees_why(office: OfficeMaker) -> None:
-    refusal = refusing("E002", "INVALID_MESSAGE_FORMAT", message="REF01 can't referee 'even_odd': no such thing here")
+async def test_a_league_without_parameters_says_so_or_the_referee_would_take_its_own(office: OfficeMaker) -> None:
+    here = office()
+    await here.play(2)
+    assert [order["game_parameters"] for order in here.referees[0].orders] == [{}]
+
+
+UNABLE = refusing("E002", "INVALID_MESSAGE_FORMAT", message="it can't referee 'even_odd': no such thing here")
+
+
+async def test_a_match_that_a_referee_will_never_take_goes_to_another_and_nobody_is_suspended(
+    office: OfficeMaker,
+) -> None:
     here = office()
     await here.seat_players(4)
-    unable, able = await here.seat_referee(scripts={"start_match": refusal}), await here.seat_referee()
+    unable, able = await here.seat_referee(scripts={"start_match": UNABLE}), await here.seat_referee()
     await here.start()
     await here.completed()
     assert len(ids(able)) == 6
-    changes = [event for event in here.events if isinstance(event, AgentStateChanged)]
-    assert [(event.agent_id, event.state) for event in changes] == [("REF01", "SUSPENDED")]
-    assert changes[0].why.endswith("REF01 can't referee 'even_odd': no such thing here")
-    assert len(ids(unable)) == 1
+    assert ids(unable) == sorted(set(ids(unable)))  # each match once
+    assert not [event for event in here.events if isinstance(event, AgentStateChanged)]
+
+
+async def test_a_referee_that_comes_back_is_asked_for_what_it_had_refused(
+    office: OfficeMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one is silent: the league waits, also for the one that refused to be mended."""
+    here = office({**QUICK, "circuit_breaker.probe_after_sec": 600})
+    await here.seat_players(2)
+    unable = await here.seat_referee(scripts={"start_match": UNABLE})
+    silent = await here.seat_referee()
+    here.network.detach(silent.endpoint)
+    waits, back = asyncio.Event(), here.manager._conductor._back
+    waiting = back.wait
+
+    async def wait() -> bool:
+        waits.set()
+        return await waiting()
+
+    monkeypatch.setattr(back, "wait", wait)
+    await here.start()
+    await within(waits.wait())
+    assert set(ids(unable)) == {"R1M1"}
+    mended = ScriptedReferee(unable.name, unable.endpoint)
+    here.referees.append(mended)
+    here.network.attach(mended.endpoint, mended.answer)
+    mended.referee_id, mended.token = unable.referee_id, unable.token
+    assert (await mended.register(here.network, MANAGER))["status"] == "ACCEPTED"
+    await here.completed()
+    assert ids(mended) == ["R1M1"]
+
+
+async def test_a_match_that_no_referee_will_ever_take_ends_the_league_with_the_reason(home: Path) -> None:
+    here = open_office(home)
+    run = asyncio.create_task(here.manager.run())
+    await here.seat_players(2)
+    referees = [await here.seat_referee(scripts={"start_match": UNABLE}) for _ in range(2)]
+    await here.start()
+    with pytest.raises(LeagueFailed, match=r"^no referee takes the match R1M1: REF0\d .*can't .*; REF0\d .*can't"):
+        await within(run)
+    assert [ids(referee) for referee in referees] == [["R1M1"], ["R1M1"]]
+    for referee in referees:
+        await referee.close()

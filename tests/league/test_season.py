@@ -150,3 +150,24 @@ async def test_listeners_hear_every_event_once(office: OfficeMaker) -> None:
     here.manager.season.listen(heard.append)
     await here.play(3)
     assert heard == here.events
+
+
+@pytest.mark.parametrize(
+    ("details", "why"),
+    [({"fault": "no rules"}, "no rules"), ({}, "its referee doesn't say why")],
+    ids=["told", "untold"],
+)
+async def test_the_end_tells_which_matches_were_broken_off_and_why(
+    office: OfficeMaker, details: dict[str, Any], why: str
+) -> None:
+    here = office()
+    await here.seat_players(2)
+    referee = await here.seat_referee(auto_report=False)
+    await here.start()
+    await within(referee.hears("start_match"))
+    void = dict.fromkeys(("P01", "P02"), "void")
+    result = {"winner": None, "status": "TECHNICAL_LOSS", "terminations": void, "details": details}
+    await referee.report("R1M1", result)
+    await here.completed()
+    (end,) = [event for event in here.events if isinstance(event, LeagueCompleted)]
+    assert (end.broken_off, end.is_void) == ({"R1M1": why}, True)

@@ -69,6 +69,39 @@ async def test_a_match_played_anew_with_other_moves_is_another_question(home: Pa
         assert await seat.move([1, 2]) == 1
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"view": {"board": "X"}},
+        {"view": {1, 2}},
+        {"view": 2**70},
+        {"view": {1: "\ud800"}},
+        {"legal_moves": range(1, 10**9)},
+        {"legal_moves": ("odd", "even")},
+    ],
+    ids=repr,
+)
+async def test_another_view_or_other_moves_make_another_question_whatever_they_are(
+    log: JsonLogger, other: dict[str, Any]
+) -> None:
+    strategy = Fixed("odd")
+    decision = Decision(strategy, log)
+    for fields in ({}, other, {}, other):
+        await decision.decide(observe(**fields))
+    assert len(strategy.seen) == 2
+
+
+async def test_a_long_view_is_neither_kept_nor_written_out(log: JsonLogger) -> None:
+    class View(dict[str, Any]):
+        def __repr__(self) -> str:
+            raise AssertionError("written out")
+
+    decision = Decision(Fixed("odd"), log)
+    await decision.decide(observe(view=View(rounds=[[1, 2]] * 1000)))
+    ((_, _, asked),) = decision._decided
+    assert len(asked) <= 64
+
+
 async def test_after_the_result_a_match_with_the_same_id_is_decided_anew(home: Path) -> None:
     strategy = Fixed("even")
     async with chair(home, strategy) as seat:

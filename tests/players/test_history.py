@@ -10,6 +10,7 @@ from agent_league.log import JsonLogger
 from agent_league.players.happenings import MatchOver
 from agent_league.players.history import History
 from agent_league.players.observation import GameRecord
+from agent_league.players.sensors import LONGEST_MOVES
 from tests.players.chair import LEAGUE, Fixed, chair, game_over, invitation
 
 
@@ -61,6 +62,13 @@ async def test_a_finished_match_is_in_the_history_with_statistics_and_opponent_m
     assert {name: content[name] for name in ("stats", "matches", "opponents")} == {
         name: state[name] for name in ("stats", "matches", "opponents")
     }
+
+
+async def test_moves_that_would_fill_a_history_are_left_out(home: Path) -> None:
+    async with chair(home, Fixed("even")) as seat:
+        await seat.call("notify_match_result", game_over(choices={"P01": ["even"], "P02": ["x" * LONGEST_MOVES]}))
+        (match,) = (await seat.state())["matches"]
+    assert (match["my_moves"], match["opponent_moves"]) == (["even"], [])
 
 
 async def test_the_history_is_loaded_after_a_restart_and_goes_on(home: Path) -> None:
@@ -167,6 +175,22 @@ async def test_a_line_of_the_journal_that_a_kill_cut_off_costs_that_game_alone(h
     assert third.remember(record("key", "R5M1", "LOSS"))
     third.close()
     assert [match["match_id"] for match in saved(home)["matches"]] == ["R1M1", "R2M1", "R4M1", "R5M1"]
+
+
+@pytest.mark.parametrize(("seed", "known"), [(None, ["R0M1", "R1M1"]), ("7", ["R1M1"])])
+async def test_under_a_seed_a_strategy_remembers_this_league_alone(
+    home: Path, seed: str | None, known: list[str]
+) -> None:
+    memory = remembered(home)
+    memory.remember(record("an earlier one", "R0M1", "WIN"))
+    memory.close()
+    strategy = Fixed()
+    async with chair(home, strategy, display_name="Agent", seed=seed, game_types=("*",)) as seat:
+        await seat.plays("R1M1")
+        await seat.choice("R2M1")
+        await seat.move([1], match_id="R3M1")
+    assert [[game.match_id for game in seen.history] for seen in strategy.seen[1:]] == [known, known]
+    assert [match["match_id"] for match in saved(home)["matches"]] == ["R0M1", "R1M1"]
 
 
 @pytest.mark.parametrize("season", ["key", None])

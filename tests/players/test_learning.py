@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -93,6 +94,16 @@ def test_matches_that_never_end_are_forgotten(monkeypatch: pytest.MonkeyPatch) -
     assert len(experience._open) == 3
     assert experience.end(over((1,), (2,), "R0M1")) == []
     assert len(experience.end(over((1,), (2,), "R8M1"))) == 1
+
+
+def test_payoffs_beyond_all_measure_teach_nothing_and_leave_a_table_that_can_be_saved() -> None:
+    most = 1.7e308
+    view = {"game": {"payoffs": [[1, 1, most, 0], [1, 2, -most, 0], [2, 1, 0, 0], [2, 2, 0, 0]]}, "rounds": [[1, 1]]}
+    assert Experience().news(observe(view=view)) == []
+    known = Table(recalled=2)
+    for value in (math.inf, math.nan, 1.0):
+        known.add("here", "rock", value)
+    assert known.saved() == {"here": {"rock": [1, 1.0]}}
 
 
 def test_a_table_knows_the_mean_of_the_latest_tries() -> None:
@@ -218,6 +229,19 @@ async def test_what_is_learned_in_one_league_is_known_in_the_next_under_whatever
     async with chair(home, again, wanted_id="P07") as seat:
         assert again.matches == 2
         assert await seat.choice() == "odd"
+
+
+async def test_with_a_seed_nothing_learned_is_loaded_or_saved(home: Path) -> None:
+    async with chair(home, Taught()) as seat:
+        await seat.plays("R1M1")
+        await seat.plays("R2M1")
+    before = files(home)
+    again = Taught()
+    async with chair(home, again, seed="7") as seat:
+        assert again.matches == 0
+        await seat.plays("R3M1")
+        assert again.matches == 1, "within the league it learns"
+    assert files(home) == before
 
 
 async def test_what_was_learned_is_the_players_and_the_strategys_own(home: Path) -> None:

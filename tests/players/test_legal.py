@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_league.players.legal import listed, meant, spelled
-from agent_league.players.observation import Observation
+from agent_league.players.observation import MOST_PAYOFFS, Observation
 
 MANY = range(0, 10**15, 5)
 
@@ -70,6 +70,33 @@ def test_another_move_is_found_without_going_through_all() -> None:
     assert {observation.other_than("x") for _ in range(50)} == {0, 1, 2}
     assert seen(range(4, 5)).other_than(4) == 4
     assert seen(MANY).other_than(10) in MANY
+
+
+class Counted(str):
+    """A move that counts how often one of its kind is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return super().__eq__(other)
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+
+def test_the_best_reply_among_many_moves_is_looked_up_and_not_searched_for_again_and_again() -> None:
+    moves = [Counted(number) for number in range(2000)]
+    payoffs = [[f"{number}", "them", number % 1999, 0] for number in range(2000)]
+    assert seen(moves, view={"payoffs": payoffs}).best_reply("them") == "1998"
+    assert Counted.compared < 10_000
+    lists = [[number] for number in range(3)]
+    table = [[[number], "them", number, 0] for number in range(9)]
+    assert seen(lists, view={"payoffs": table}).best_reply("them") == [2]
+
+
+def test_of_a_table_of_payoffs_so_much_is_read() -> None:
+    assert len(seen([1], view={"payoffs": [[1, 1, 0, 0]] * 10_000}).payoffs) == MOST_PAYOFFS
 
 
 def test_the_best_reply_is_found_without_going_through_all() -> None:

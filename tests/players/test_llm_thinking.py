@@ -17,6 +17,7 @@ from agent_league.players.deadline import MARGIN_SECONDS
 from agent_league.players.llm.model import LONGEST_ANSWER
 from agent_league.players.llm.thinking import MOST_AT_ONCE, Thinker
 from agent_league.players.observation import Observation, Thought, Usage
+from tests.games.toys import Toys, toys
 from tests.players.openai_server import (
     TOKENS,
     Answer,
@@ -31,6 +32,7 @@ from tests.players.openai_server import (
 )
 from tests.players.test_decision import observe
 
+__all__ = ["toys"]
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 BOUND = 30
 
@@ -118,6 +120,15 @@ async def test_a_model_that_gives_no_move_is_replaced_by_the_fallback_and_the_us
     assert found.move == "even"
     assert why in str(usage_of(found).fallback)
     assert usage_of(found).attempts == len(server.asked) <= 2
+
+
+async def test_the_words_of_a_sources_game_are_fetched_in_a_thread(toys: Toys) -> None:
+    async with model_server(chooses(2)) as server, thinker(server.base_url) as strategy:
+        asked = observe()
+        asked.game_type = "toys:even_odd"
+        assert (await strategy.choose(asked)).move == "odd"
+    assert toys.in_main_thread == [False]
+    assert "parity" in str(server.asked[0])
 
 
 async def test_an_answer_without_end_is_read_no_further_than_its_bound() -> None:

@@ -24,6 +24,11 @@ QUICK = 300
 """Positions that are enough to see two moves ahead in Connect Four."""
 
 
+@pytest.fixture(autouse=True)
+def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Minimax, "_answers", {})
+
+
 def observe(game: Game, state: State, seat: int = 0, **fields: Any) -> Observation:
     own: dict[str, Any] = {"rules": game.rules, "view": game.rules.view(state, seat), "seat": seat, "random": Random(1)}
     legal = game.rules.legal(state, seat)
@@ -204,6 +209,42 @@ def test_a_view_that_is_no_state_costs_nothing_but_the_choice(view: Any) -> None
     assert Minimax().choose(observe(TIC_TAC_TOE, board("." * 9), view=view, legal_moves=[1, 2])) in (1, 2)
 
 
+@pytest.mark.parametrize(
+    ("game", "view"),
+    [
+        (CONNECT_FOUR, {**CONNECT_FOUR.rules.new({}), "connect": 3 * 10**9}),
+        (CONNECT_FOUR, {**CONNECT_FOUR.rules.new({}), "board": ["X" * 10**5, *[""] * 6], "rows": 10**5}),
+        (NIM, {**NIM.rules.new(NIM.parameters), "heaps": [10**12]}),
+        (NIM, {**NIM.rules.new(NIM.parameters), "heaps": [9999] * 500}),
+    ],
+    ids=["far", "large", "high", "many"],
+)
+def test_a_state_beyond_all_measure_is_not_looked_at(game: Game, view: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, looked = observe(game, game.rules.new(game.parameters), view=view), list[str]()
+    for name in ("actors", "legal", "apply"):
+        monkeypatch.setattr(type(game.rules), name, lambda *_, name=name: looked.append(name))
+    assert Minimax().choose(asked) in asked.legal_moves
+    assert looked == []
+
+
+class Crashing(type(TIC_TAC_TOE.rules)):  # type: ignore[misc] # a class is a class
+    """Tic-tac-toe with a fault."""
+
+    def apply(self, state: State, moves: Mapping[int, Move]) -> State:
+        raise ZeroDivisionError
+
+
+def test_a_fault_in_the_rules_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        Minimax().choose(observe(TIC_TAC_TOE, board("." * 9), rules=Crashing()))
+
+
+def test_it_needs_no_seat_to_see_whose_turn_it_is() -> None:
+    asked = observe(TIC_TAC_TOE, board("OO.XX...X"), 1)
+    asked.seat = 0
+    assert Minimax().choose(asked) == 2
+
+
 def test_it_never_plays_what_the_referee_doesnt_offer() -> None:
     for legal in ([5], ["a"], [3, 7]):
         assert Minimax().choose(observe(TIC_TAC_TOE, board("XX.OO...."), legal_moves=legal)) in legal
@@ -221,6 +262,10 @@ def test_each_position_is_thought_through_once(monkeypatch: pytest.MonkeyPatch) 
     asked = observe(TIC_TAC_TOE, board("X........"), 1)
     assert [strategy.choose(asked) for _ in range(3)] == [8, 8, 8]
     assert len(searched) == 1
+    assert Minimax().choose(asked) == 8, "what one found out, another knows"
+    assert len(searched) == 1
+    Minimax(QUICK).choose(asked)
+    assert len(searched) == 2, "who looks less far finds something else"
 
 
 def test_answers_are_kept_but_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,34 @@ def test_a_longer_game_is_compared_move_by_move() -> None:
         assert (scrutiny.problem(v2.GameOver.model_validate(over), "P01") is None) == is_right
 
 
+def test_of_one_match_so_many_answers_are_kept_and_with_more_they_arent_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agent_league.players.scrutiny.KEPT_ANSWERS", 3)
+    scrutiny = Scrutiny()
+    scrutiny.invited(v2.GameInvitation.model_validate(invitation(game_type="nim")))
+    lie = v2.GameOver.model_validate({**game_over(choices={"P01": [9], "P02": [1]}), "game_type": "nim"})
+    for step in range(5):
+        scrutiny.answered("R1M1", step, 1)
+        assert (scrutiny.problem(lie, "P01") is None) == (step >= 2)
+    assert len(scrutiny._memos["R1M1"].answers) == 3
+
+
+def test_a_match_with_more_outcomes_than_anybody_has_time_for_is_not_played_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr("agent_league.games.fairness.draw")
+    scrutiny = Scrutiny()
+    wide = {"min_number": 1, "max_number": 1_000_000, "repeat": 1000}
+    scrutiny.invited(
+        v2.GameInvitation.model_validate({**invitation(draw_commitment=commitment(SEED)), "game_parameters": wide})
+    )
+    over = honest_result(choices={"P01": ["even"] * 1000, "P02": ["odd"] * 1000})
+    assert scrutiny.problem(v2.GameOver.model_validate(over), "P01") is None
+    unhonest = v2.GameOver.model_validate({**over, "draw_seed": "bad5eed"})
+    assert "the revealed seed's hash" in str(scrutiny.problem(unhonest, "P01"))
+
+
 def test_an_invitation_said_again_is_no_new_match_and_one_with_another_token_is() -> None:
     scrutiny = Scrutiny()
     first = v2.GameInvitation.model_validate(invitation())

@@ -19,7 +19,7 @@ from agent_league.league.app import LeagueManager
 from agent_league.log import JsonLogger
 from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.happenings import Happening, LeagueOver, MatchOver
-from agent_league.players.staying import Stay
+from agent_league.players.staying import LEAST_STAY, Stay
 from agent_league.testing.peers import Params, always
 from agent_league.testing.virtual_time import in_virtual_time
 from agent_league.transport.memory import MemoryNetwork
@@ -125,6 +125,7 @@ async def test_the_next_league_gets_no_token_of_the_last_one_but_is_asked_for_th
     agent = Agent(log)
     agent.meets(always(ACCEPTED))
     await agent.session.register()
+    key = agent.pocket.content["application_key"]
     new = {**ACCEPTED, "player_id": "P05", "auth_token": "tok-p05-new", "league_id": "L2"}
     manager = agent.meets(always(new), standings=always({"phase": "REGISTRATION"}))
     await staying(agent).join_next(have_played=True)
@@ -132,6 +133,7 @@ async def test_the_next_league_gets_no_token_of_the_last_one_but_is_asked_for_th
     assert (request["sender"], request.get("auth_token")) == ("player:P01", None)
     assert (agent.session.agent_id, agent.session.token, agent.session.league_id) == ("P05", "tok-p05-new", "L2")
     assert agent.pocket.content["agent_id"] == "P05"
+    assert request["application_key"] == agent.pocket.content["application_key"] != key
 
 
 @in_virtual_time
@@ -142,6 +144,17 @@ async def test_a_manager_that_takes_us_in_for_no_match_at_all_is_not_hurried(log
     for _ in range(20):
         await stay.join_next(have_played=False)
     assert sum(later - earlier for earlier, later in pairwise(agent.network.knocks)) > 40
+
+
+@in_virtual_time
+async def test_leagues_that_are_over_at_once_dont_wear_a_player_out(log: JsonLogger) -> None:
+    agent = Agent(log)
+    manager = agent.meets(always(ACCEPTED))
+    stay, begun = staying(agent), asyncio.get_running_loop().time()
+    for _ in range(10):
+        await stay.join_next(have_played=True)
+    assert len(manager.heard("register_player")) == 10
+    assert asyncio.get_running_loop().time() - begun >= 9 * LEAST_STAY
 
 
 async def over(seat: Chair) -> None:

@@ -23,8 +23,8 @@ from agent_league.players.strategies import load_strategy, strategy_games, strat
 from agent_league.players.strategies.pattern import Pattern
 
 LISTED = (
-    *("any_legal", "random", "first_legal", "biased", "always_even", "always_odd", "alternating", "mirror"),
-    *("win_stay_lose_shift", "frequency", "pattern", "markov", "bandit", "q_learning", "minimax"),
+    *("any_legal", "random", "first_legal", "last_legal", "biased", "always_even", "always_odd", "alternating"),
+    *("mirror", "win_stay_lose_shift", "frequency", "pattern", "markov", "bandit", "q_learning", "minimax"),
     *("tit_for_tat", "tit_for_two_tats", "generous_tit_for_tat", "suspicious_tit_for_tat", "grudger", "pavlov"),
     *("always_cooperate", "always_defect"),
 )
@@ -260,9 +260,10 @@ def test_what_pays_best_is_seen_from_the_own_seat() -> None:
         assert choices("frequency", [1], view=view, seat=seat, legal_moves=(1, 2)) == {best: 200}
 
 
-def test_first_legal_plays_the_first_and_biased_mostly() -> None:
+def test_first_legal_plays_the_first_and_last_legal_the_last_and_biased_mostly_the_first() -> None:
     legal = ("a", "b", "c")
     assert choices("first_legal", [], legal_moves=legal) == {"a": 200}
+    assert choices("last_legal", [], legal_moves=legal) == {legal[-1]: 200}
     counts = choices("biased", [], legal_moves=legal)
     assert 130 < counts["a"] < 170
     assert set(counts) == set(legal)

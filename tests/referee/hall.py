@@ -32,6 +32,8 @@ class Hall:
     manager: ScriptedManager
     referee: Referee
     players: dict[str, ScriptedPlayer] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    """What the referee tells whoever started it."""
 
     def seat(self, player_id: str, choice: str = "even", **scripts: Script) -> ScriptedPlayer:
         """A player at an address of its own."""
@@ -103,13 +105,14 @@ async def hall(
     scripted = ScriptedManager(league_id=LEAGUE, scripts=manager)
     network.attach(scripted.endpoint, scripted.answer)
     own = replace(referee_settings(home, overrides), **settings)
-    referee = Referee(own, network, clock, tools=Rulebook(own).table())
+    remarks: list[str] = []
+    referee = Referee(own, network, clock, remarks.append, tools=Rulebook(own).table())
     network.attach(REFEREE, referee.dispatcher.answer)
     run = asyncio.create_task(referee.run())
     try:
         async with asyncio.timeout(BOUND_SECONDS):
             await referee._session.registered.wait()
-            yield Hall(home, network, scripted, referee)
+            yield Hall(home, network, scripted, referee, remarks=remarks)
     finally:
         run.cancel()
         with suppress(asyncio.CancelledError):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agent_league.config import ConfigLoader
 from agent_league.games.base import Move
 from agent_league.games.registry import Game, game_types, load_game
 from agent_league.referee.verify import verify_match
@@ -14,10 +15,13 @@ from agent_league.testing.peers import Params, always
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.games.highest import HIGHEST, MOST
 from tests.games.sticks import STICKS
+from tests.games.toys import Toys, toys
 from tests.referee.hall import Hall, hall
 from tests.referee.tampering import Content, assert_found, lines, put, wrong
+from tests.referee.test_guests import announcement, reports
 from tests.referee.v1_player import seat_v1
 
+__all__ = ["toys"]
 PLAINLY = {"move_method": "make_move"}
 V1 = {"protocol": "league.v1"}
 EVEN_OR_ODD = {
@@ -37,20 +41,42 @@ async def test_a_referee_of_any_game_names_all_that_are_installed_and_the_star(h
 
 
 @in_virtual_time
-async def test_a_game_is_loaded_when_it_is_first_ordered(home: Path) -> None:
+async def test_a_game_is_loaded_when_it_is_ordered(home: Path) -> None:
     async with hall(home, game_types=("*",)) as match:
         assert match.referee._games == {}
         match.pair()
         report = await match.play(game_type="even_odd")
-        assert list(match.referee._games) == ["even_odd"]
     assert report["result"]["status"] in ("WIN", "DRAW")
+
+
+async def test_a_game_of_a_source_is_loaded_in_a_thread_so_that_other_matches_go_on(home: Path, toys: Toys) -> None:
+    async with hall(home, game_types=("*",)) as match:
+        match.pair()
+        await match.play(game_type="toys:even_odd")
+    assert toys.in_main_thread == [False]
+
+
+async def test_so_is_one_that_is_only_announced(home: Path, toys: Toys) -> None:
+    async with hall(home, game_types=("*",)) as match:
+        match.pair()
+        await match.call("notify_round", announcement(match, ("R1M1", "P01", "P02"), game_type="toys:even_odd"))
+        assert await reports(match, 1) == ["R1M1"]
+    assert toys.in_main_thread == [False]
+
+
+async def test_a_game_that_a_referee_doesnt_take_is_not_loaded(home: Path, toys: Toys) -> None:
+    async with hall(home) as match:
+        match.pair()
+        refusal = await match.start(game_type="toys:even_odd")
+    assert "doesn't referee" in refusal["message"]
+    assert toys.in_main_thread == []
 
 
 @pytest.mark.parametrize(
     ("game_type", "why"),
     [
         ("chess_boxing", "no game 'chess_boxing' is installed"),
-        ("nowhere:chess", "no source of games 'nowhere' is installed"),
+        ("nowhere:chess", "no game 'nowhere:chess' is installed"),
     ],
 )
 @in_virtual_time
@@ -78,6 +104,22 @@ async def test_a_match_is_played_by_the_parameters_of_its_order(home: Path) -> N
     assert wrong(record) == {}
     assert match.record("R1M2")["game_parameters"] == {"min_number": 1, "max_number": 10}
     assert len(match.players["P01"].heard("choose_parity")) == 1
+
+
+@in_virtual_time
+async def test_the_own_registry_counts_only_where_an_order_brings_no_parameters(home: Path) -> None:
+    games = ConfigLoader(home).load_games_registry().with_parameters("even_odd", {"max_number": 4, "repeat": 2})
+    async with hall(home, games=games, clock=VirtualClock()) as match:
+        match.pair()
+        await match.play("R1M1", game_parameters={"max_number": 6})
+        await match.play("R1M2", game_parameters={})
+        await match.play("R1M3")
+    played = [match.record(match_id)["game_parameters"] for match_id in ("R1M1", "R1M2", "R1M3")]
+    assert played == [
+        {"min_number": 1, "max_number": 6},
+        {"min_number": 1, "max_number": 10},
+        {"min_number": 1, "max_number": 4, "repeat": 2},
+    ]
 
 
 @pytest.mark.parametrize("parameters", [{"repeat": 0}, {"min_number": "1"}, {"min_number": [[]]}])

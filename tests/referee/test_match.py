@@ -282,9 +282,30 @@ async def test_a_match_that_breaks_down_on_our_side_ends_without_a_winner_and_al
     assert report["result"]["terminations"] == {"P01": "void", "P02": "void"}
     assert match.players["P01"].heard("notify_match_result")[0]["game_result"]["winner_player_id"] is None
     assert states(match)[-1] == "FINISHED"
-    assert "a fault of the game's" in next(
-        line["error"] for line in match.log() if line["event_type"] == "match_aborted"
+    fault = report["result"]["details"]["fault"]
+    assert fault.startswith(
+        "the rules of 'even_odd' failed in apply: ZeroDivisionError(\"a fault of the game's\") (test_m"
     )
+    assert match.record()["result"]["fault"] == fault
+    assert [line["fault"] for line in match.log() if line["event_type"] == "match_aborted"] == [fault]
+    assert match.remarks[-1] == f"R1M1 was broken off, and nobody wins: {fault}"
+
+
+class Lonely(EvenOddRules):
+    """Rules that pay nobody in particular."""
+
+    def returns(self, state: State) -> Any:
+        return 1.0
+
+
+@in_virtual_time
+async def test_a_game_that_fails_to_tell_its_own_result_is_reported_all_the_same(home: Path) -> None:
+    async with hall(home) as match:
+        match.referee._games["even_odd"] = replace(EVEN_ODD, rules=Lonely(), payoffs=True)
+        match.pair()
+        report = await match.play()
+    assert report["result"]["terminations"] == {"P01": "void", "P02": "void"}
+    assert "returns gave 1.0; expected two finite numbers" in report["result"]["details"]["fault"]
 
 
 @in_virtual_time

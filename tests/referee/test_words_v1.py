@@ -19,7 +19,7 @@ from agent_league.referee.words_v1 import WordsV1
 from agent_league.testing.peers import now
 from agent_league.testing.virtual_time import START, in_virtual_time
 from agent_league.transport.manners import Call
-from tests.games.sticks import STICKS
+from tests.games.sticks import SECRET, STICKS
 from tests.protocol.examples_v1 import BASE
 from tests.protocol.examples_v1 import example as v1
 from tests.referee.hall import LEAGUE, Hall, hall
@@ -102,6 +102,16 @@ def test_another_game_shows_its_moves_and_the_plays_so_far() -> None:
     assert special["previous_plays"] == [{"turn": 1, "player_id": "player_001", "value": 2}]
     assert (special["game_type"], special["valid_options"]) == ("sticks", [1, 2, 3])
     assert special["your_role"] == "challenger"
+
+
+def test_moves_that_are_not_public_are_told_to_their_own_player_alone() -> None:
+    for player_id, known in (("P01", [{"turn": 1, "player_id": "player_001", "value": 2}]), ("P02", [])):
+        said = words(player_id, SECRET)
+        said._match.join("P01")
+        said._match.join("P02")
+        said._match.play({"P01": 2})
+        assert own(said.question(30))["game_specific_state"]["previous_plays"] == known
+        assert (own(said.validation("P01", 2))["play"] is None) == (player_id == "P02")
 
 
 def test_a_valid_play_is_told_as_in_001() -> None:

@@ -1,117 +1,103 @@
 """Whether a league can be played as it is configured; what is wrong is named where it stands, before the start."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from pydantic import ValidationError
 
-from agent_league.config import ConfigLoader, LeagueConfig, LlmSettings, PlayerDefaults
-from agent_league.errors import ConfigError, UserError
+from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, LlmSettings, PlayerDefaults
+from agent_league.errors import UserError
 from agent_league.games.base import REPEATING, BadParameters
-from agent_league.games.registry import Game, game_types, load_game, source_names
-from agent_league.players.strategies import check_strategy, strategy_names
+from agent_league.games.registry import Game, UnknownGame, playable
+from agent_league.games.tryout import try_out
+from agent_league.model.agents import ANY_GAME
+from agent_league.model.names import there_are
+from agent_league.players.strategies import check_strategy, not_installed
 
 REGISTRY = "games/games_registry.json"
 
 
 def chosen_league(
-    loader: ConfigLoader, league_id: str | None, game_type: str | None, parameters: Mapping[str, Any]
+    loader: ConfigLoader,
+    registry: GamesRegistry,
+    league_id: str | None,
+    game_type: str | None,
+    parameters: Mapping[str, Any],
 ) -> LeagueConfig:
-    """The league that somebody asks for, which can be played; a game and parameters win over its file."""
-    if game_type is None:
-        league = loader.load_league(league_id)
-        check_game(loader, league.game_type, loader.league_file(league.league_id), "game_type")
-    else:
-        check_game_option(loader, game_type)
-        league = loader.load_league(league_id, game_type)
-    registry = loader.load_games_registry()
+    """The league that somebody asks for, with all that its game is played by; a game and parameters win over its file.
+
+    Raises UnknownGame and BadParameters, which are about what was asked for.
+    """
+    league = loader.load_league(league_id, game_type)
+    file = loader.league_file(league.league_id)
+    with nullcontext() if game_type is not None else _said_in(loader, file, "game_type"):
+        game = registered_game(loader, registry, league.game_type)
     if not registry.entry(league.game_type).active:
         raise UserError(
             f"{league.game_type} isn't offered here: {loader.path(REGISTRY)} says `active: false` of it;"
             " `league games` lists what is"
         )
-    game = load_game(league.game_type)
-    ours = {**registry.parameters(game.game_type), **league.game_parameters}
-    if problem := _mistake(game, ours):
-        raise loader.wrong(loader.league_file(league.league_id), "game_parameters", problem)
-    if problem := _unknown(game, parameters) or _mistake(game, {**ours, **parameters}):
-        raise UserError(f"--param: {problem}")
+    with _said_in(loader, file, "game_parameters"):
+        game = game.with_parameters(league.game_parameters)
+    game = _asked(game, parameters)
     title = league.display_name or f"{game.title or game.game_type} League"
-    update = {"display_name": title, "game_parameters": {**league.game_parameters, **parameters}}
-    return league.model_copy(update=update)
+    return league.model_copy(update={"display_name": title, "game_parameters": dict(game.parameters)})
 
 
-def check_game(loader: ConfigLoader, game_type: str, file: str, setting: str) -> None:
-    """A game that a file names must be installed, and the registry's parameters must make one."""
-    if problem := not_playable(game_type):
-        raise loader.wrong(file, setting, problem)
-    _check_registry(loader, game_type)
+def configured_game(loader: ConfigLoader | None, game_type: str, parameters: Mapping[str, Any]) -> Game:
+    """A game that somebody asks for, as the SHARED folder has it where there is one; parameters win over that.
+
+    Raises UnknownGame and BadParameters, which are about what was asked for.
+    """
+    if loader is None:
+        return _asked(playable(game_type, {}), parameters)
+    return _asked(registered_game(loader, loader.load_games_registry(), game_type), parameters)
 
 
-def check_game_option(loader: ConfigLoader, game_type: str) -> None:
-    """A game that was asked for by name must be installed, and the registry's parameters must make one."""
-    if problem := not_playable(game_type):
-        raise UserError(f"--game: {problem}")
-    _check_registry(loader, game_type)
+def check_games(loader: ConfigLoader, game_types: Iterable[str], file: str | None = None) -> None:
+    """All must be installed, and the registry's parameters must make games; `file` names them, or somebody asks."""
+    registry = loader.load_games_registry()
+    with _said_in(loader, file, "game_types") if file else nullcontext():
+        for game_type in game_types:
+            if game_type != ANY_GAME:
+                try_out(registered_game(loader, registry, game_type))
 
 
-def game_with(game_type: str, parameters: Mapping[str, Any]) -> Game:
-    """A game that was asked for by name, under parameters that were too."""
-    if problem := not_playable(game_type):
-        raise UserError(f"--game: {problem}")
-    game = load_game(game_type)
-    if problem := _unknown(game, parameters) or _mistake(game, parameters):
-        raise UserError(f"--param: {problem}")
-    return game.with_parameters(parameters)
+def registered_game(loader: ConfigLoader, registry: GamesRegistry, game_type: str) -> Game:
+    """A game under the registry's parameters; raises UnknownGame."""
+    game = playable(game_type, {})
+    index = next((index for index, entry in enumerate(registry.games) if entry.game_type == game_type), 0)
+    with _said_in(loader, REGISTRY, f"games.{index}.parameters"):
+        return game.with_parameters(registry.parameters(game_type))
 
 
-def _check_registry(loader: ConfigLoader, game_type: str) -> None:
-    for index, entry in enumerate(loader.load_games_registry().games):
-        if entry.game_type == game_type and (problem := _mistake(load_game(game_type), entry.parameters)):
-            raise loader.wrong(REGISTRY, f"games.{index}.parameters", problem)
-
-
-def _mistake(game: Game, parameters: Mapping[str, Any]) -> str | None:
-    """Why these parameters make no game."""
-    merged = {**game.parameters, **parameters}
-    try:
-        replace(game, parameters=merged).rules.new(merged)
-    except BadParameters as error:
-        return str(error)
-    return None
-
-
-def _unknown(game: Game, parameters: Mapping[str, Any]) -> str | None:
-    """What a game doesn't know; only a source can tell what its own games take."""
+def _asked(game: Game, parameters: Mapping[str, Any]) -> Game:
+    """A game under parameters that it must know, tried out; only a source can tell what its own games take."""
     known = {**game.parameters, **dict.fromkeys(REPEATING)}
     unknown = next((name for name in parameters if name not in known), None)
-    if unknown is None or ":" in game.game_type:
-        return None
-    return f"{game.game_type} has no parameter {unknown!r} (there are: {', '.join(known)})"
+    if unknown is not None and ":" not in game.game_type:
+        raise BadParameters(f"{game.game_type} has no parameter {unknown!r} {there_are(unknown, [*known])}")
+    game = game.with_parameters(parameters)
+    try_out(game)
+    return game
 
 
-def not_playable(game_type: str) -> str | None:
-    """Why a game can't be played here."""
-    source, colon, _ = game_type.partition(":")
-    known = (*game_types(), *(f"{name}:NAME" for name in source_names()))
-    if not (colon and source in source_names()) and (problem := _not_installed("game", game_type, known)):
-        return problem
+@contextmanager
+def _said_in(loader: ConfigLoader, file: str, setting: str) -> Iterator[None]:
+    """What can't be played is named by where it was said."""
     try:
-        load_game(game_type)
-    except ConfigError as error:
-        return str(error).removeprefix("game_type: ")
-    except Exception as error:  # noqa: BLE001 - somebody else's package, at the end of a command
-        return f"the game {game_type!r} can't be loaded: {error!r}"
-    return None
+        yield
+    except (UnknownGame, BadParameters) as error:
+        raise loader.wrong(file, setting, str(error)) from None
 
 
 def usable_strategies(loader: ConfigLoader, asked_for: Sequence[str], defaults: PlayerDefaults) -> tuple[str, ...]:
     """The strategies that were asked for, or that of `defaults/player.json`; all must be installed, and can be made."""
     for name in asked_for:
-        if problem := _not_installed("strategy", name, strategy_names()):
+        if problem := not_installed(name):
             raise UserError(f"--strategy: {problem}")
-    if not asked_for and (problem := _not_installed("strategy", defaults.strategy, strategy_names())):
+    if not asked_for and (problem := not_installed(defaults.strategy)):
         raise loader.wrong("defaults/player.json", "strategy", problem)
     usable = tuple(asked_for) or (defaults.strategy,)
     for name in dict.fromkeys(usable):
@@ -142,9 +128,3 @@ def check_size(loader: ConfigLoader, league: LeagueConfig, players: int) -> None
         raise loader.wrong(
             file, "participants.max_players", f"there is room for {most} players, and {players} will come"
         )
-
-
-def _not_installed(kind: str, name: str, known: Sequence[str]) -> str | None:
-    if name in known:
-        return None
-    return f"no {kind} {name!r} is installed (there are: {', '.join(known) or 'none'})"

@@ -86,6 +86,15 @@ class LeaguePlan:
     def seats(self) -> tuple[Seat, ...]:
         return (self.manager, *self.referees, *self.players)
 
+    @property
+    def strategies(self) -> dict[str, str]:
+        """How each player plays, by its id."""
+        return {
+            seat.settings.wanted_id: str(seat.strategy)
+            for seat in self.players
+            if isinstance(seat.settings, PlayerSettings)
+        }
+
     def processes(self, cores: int | None = None) -> list[tuple[Seat, ...]]:
         """The seats by process: one each for a handful, else as many processes as the machine has cores to fill."""
         if len(self.seats) <= HANDFUL:
@@ -97,7 +106,11 @@ class LeaguePlan:
 def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
     """Turns a request into seats."""
     system = loader.load_system()
-    league = chosen_league(loader, request.league_id, request.game, request.parameters)
+    registry = loader.load_games_registry()
+    if request.protocol == "v1":  # a league of `league.v1` alone draws from the numbers of its seed
+        registry = registry.with_parameters("even_odd", V1_NUMBERS)
+    league = chosen_league(loader, registry, request.league_id, request.game, request.parameters)
+    registry = registry.with_parameters(league.game_type, league.game_parameters)
     agents = loader.load_agents()
     players = request.players if request.players is not None else len(agents.active_players)
     referees = request.referees if request.referees is not None else len(agents.active_referees)
@@ -132,7 +145,9 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
             port_option="--manager-port",
         ),
         referees=frame.referees(
-            _names([entry.display_name for entry in agents.active_referees], "Referee", referees), players // 2
+            _names([entry.display_name for entry in agents.active_referees], "Referee", referees),
+            players // 2,
+            registry,
         ),
         players=frame.players(_names([entry.display_name for entry in agents.active_players], "Agent", players)),
     )
@@ -151,9 +166,9 @@ class _Frame:
     def address(self, port: int) -> str:
         return f"http://{self.system.network.base_host}:{port}/mcp"
 
-    def referees(self, names: Sequence[str], pairs: int) -> tuple[Seat, ...]:
+    def referees(self, names: Sequence[str], pairs: int, games: GamesRegistry) -> tuple[Seat, ...]:
         """Together they have room for all matches of a round, so that a hung player holds up nobody's match."""
-        defaults, games = self.loader.load_referee_defaults(), self.games()
+        defaults = self.loader.load_referee_defaults()
         capacity = max(defaults.max_concurrent_matches, -(-pairs // len(names)))
         return tuple(
             Seat(
@@ -175,13 +190,6 @@ class _Frame:
             )
             for number, (port, name) in enumerate(zip(count(self.ports.referees), names, strict=False), start=1)
         )
-
-    def games(self) -> GamesRegistry:
-        """The registry as this league plays; one of `league.v1` alone draws from the numbers of its seed."""
-        games = self.loader.load_games_registry()
-        if self.request.protocol == "v1":
-            games = games.with_parameters("even_odd", V1_NUMBERS)
-        return games.with_parameters(self.league.game_type, self.league.game_parameters)
 
     def players(self, names: Sequence[str]) -> tuple[Seat, ...]:
         """Strategies and, where they are mixed, protocols are dealt out in turn."""

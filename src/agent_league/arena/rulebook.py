@@ -10,7 +10,8 @@ from typing import Any
 
 from agent_league.config import ConfigLoader, GamesRegistry
 from agent_league.errors import ConfigError, ErrorCode, Refusal
-from agent_league.games.registry import Game, game_types, load_game, load_source, source_names
+from agent_league.games.base import BadParameters
+from agent_league.games.registry import Game, UnknownGame, game_types, load_game, playable
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import ANY_GAME
 from agent_league.players.app import PlayerSettings
@@ -74,13 +75,12 @@ class Rulebook:
         return next(named, "even_odd")
 
     def _rules(self, game_type: str) -> dict[str, Any]:
-        if game_type != self._own_game and not _is_there(game_type):
-            raise _unknown("game_type", list(game_types()), game_type)
         try:
-            game = load_game(game_type).with_parameters(self._games().parameters(game_type))
-        except ConfigError as error:
+            return rules_of(playable(game_type, self._games().parameters(game_type)))
+        except (UnknownGame, BadParameters) as error:
+            if isinstance(error, UnknownGame) and game_type != self._own_game:
+                raise _unknown("game_type", list(game_types()), game_type) from None
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the rules can't be read here: {error}") from None
-        return rules_of(game)
 
     def _games(self) -> GamesRegistry:
         """The parameters of games, from this agent's own SHARED folder; a manager's game is as its league has it."""
@@ -94,17 +94,6 @@ class Rulebook:
         if isinstance(settings, ManagerSettings):
             return games.with_parameters(settings.league.game_type, settings.league.game_parameters)
         return games
-
-
-def _is_there(game_type: str) -> bool:
-    """Whether a game is installed, or one of those that a source has; whoever asks may make up any name."""
-    source, _, name = game_type.partition(":")
-    if source not in source_names():
-        return game_type in game_types()
-    try:
-        return name in load_source(source).names()
-    except Exception:  # noqa: BLE001 - another package's, and somebody else's question
-        return False
 
 
 def rules_of(game: Game) -> dict[str, Any]:
@@ -132,12 +121,12 @@ def rules_as_told(told: Any) -> dict[str, Any] | None:
         return None
     given = told.get("parameters")
     parameters = given if isinstance(given, dict) and len(repr(given)) <= LONGEST_PARAMETERS else {}
-    if not _is_there(named):
-        return {"game_type": named, "title": named, "how_to_play": WITHOUT_WORDS, "parameters": parameters}
     try:
-        return rules_of(load_game(named).with_parameters(parameters))
-    except ConfigError:  # its version of the game is another
+        return rules_of(playable(named, parameters))
+    except BadParameters:  # its version of the game is another
         return rules_of(load_game(named))
+    except UnknownGame:
+        return {"game_type": named, "title": named, "how_to_play": WITHOUT_WORDS, "parameters": parameters}
 
 
 def _told(method: Method) -> dict[str, Any]:

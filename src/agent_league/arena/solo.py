@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from agent_league.arena.seats import LOOPBACK, Seat, Watchers
 from agent_league.config import ConfigLoader
 from agent_league.config.home import FOLDER, find_home, make_home
 from agent_league.errors import AgentLeagueError, UserError
-from agent_league.model.names import printable
+from agent_league.games.registry import game_types, source_names
+from agent_league.model.agents import ANY_GAME
+from agent_league.model.names import printable, there_are
 from agent_league.players.app import PlayerSettings
 from agent_league.players.happenings import Happening, MatchOver, Registered
 from agent_league.players.observation import Move, Observation
@@ -33,16 +35,17 @@ class FunctionStrategy:
 def play(
     choose: Choose,
     name: str = "My Agent",
-    games: tuple[str, ...] = ("even_odd",),
+    games: str | Sequence[str] = ("even_odd",),
     port: int = 8101,
     manager: str = "http://localhost:8000/mcp",
 ) -> None:
     """Joins a league as a player that decides with `choose`; the command line may name another name, port and manager.
 
-    A program ends here as the command `league` does: with a sentence and an exit code, not with a traceback.
+    `games` are those that it takes, by name: one, or several; "*" is any. A program ends here as the command `league`
+    does: with a sentence and an exit code, not with a traceback.
     """
     try:
-        _play(choose, _arguments(name, port, manager), games)
+        _play(choose, _arguments(name, port, manager), _named(games))
     except AgentLeagueError as error:
         remark(f"{name}: {error}")
         sys.exit(2 if isinstance(error, UserError) else 1)
@@ -66,6 +69,19 @@ def _port(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, found {text!r}")
     return int(text)
+
+
+def _named(games: Any) -> tuple[str, ...]:
+    """The games that were named; a name that nobody knows here may be a slip, or known to the league alone."""
+    named = (games,) if isinstance(games, str) else games
+    if not isinstance(named, Sequence) or not named or not all(isinstance(game, str) and game for game in named):
+        raise UserError(f'games: expected a game\'s name, a list of names, or "*" for any; found {games!r:.80}')
+    known = game_types()
+    for game in named:
+        if game not in (*known, ANY_GAME) and game.partition(":")[0] not in source_names():
+            there = there_are(game, known)
+            remark(f"No game {game!r:.80} is installed here {there}; it is played where a league has it.")
+    return tuple(named)
 
 
 def _play(choose: Choose, arguments: argparse.Namespace, games: tuple[str, ...]) -> None:

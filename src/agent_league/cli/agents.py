@@ -1,6 +1,5 @@
 """The parts by themselves: `league manager`, `league referee`, `league player`, and `league start`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +18,7 @@ from agent_league.cli.options import (
     Set,
     Store,
     Strict,
+    naming_options,
     open_existing_home,
     open_home,
     parameters_of,
@@ -27,6 +27,7 @@ from agent_league.cli.options import (
 )
 from agent_league.config import ConfigLoader
 from agent_league.model.agents import ANY_GAME
+from agent_league.model.names import there_are
 
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Manager = Annotated[str | None, typer.Option(help="The League Manager's address.", metavar="URL")]
@@ -66,7 +67,8 @@ def manager(
 
     home, loader = open_home(home, with_strict(settings, strict=strict))
     system = loader.load_system()
-    league = chosen_league(loader, league_id, game, parameters_of(param))
+    with naming_options():
+        league = chosen_league(loader, loader.load_games_registry(), league_id, game, parameters_of(param))
     agents = loader.load_agents()
     players = len(agents.active_players) if players is None else players
     referees = len(agents.active_referees) if referees is None else referees
@@ -113,6 +115,7 @@ def referee(
 ) -> None:
     """Run a Referee. It waits for the manager where that isn't there yet."""
     from agent_league.arena.addresses import own_endpoint
+    from agent_league.arena.checks import check_games
     from agent_league.arena.hosting import check_ports, first_free, run_async
     from agent_league.arena.seats import Seat, Watchers
     from agent_league.arena.solo import serve_until_interrupted, tell_waiting
@@ -123,10 +126,11 @@ def referee(
     system = loader.load_system()
     entry = next((entry for entry in loader.load_agents().referees if entry.referee_id == referee_id), None)
     known = entry or loader.load_referee_defaults()
-    if game:
-        _check_game_options(loader, game)
-    else:
-        _check_games(loader, known.game_types, "agents/agents_config.json" if entry else "defaults/referee.json")
+    with naming_options():
+        if game:
+            check_games(loader, game)
+        else:
+            check_games(loader, known.game_types, "agents/agents_config.json" if entry else "defaults/referee.json")
     port = port or first_free(host, system.network.default_referee_port_range)
     identity = RefereeSettings(
         system=system,
@@ -183,6 +187,7 @@ def player(
     from agent_league.arena.seats import Seat, Watchers
     from agent_league.arena.solo import serve_until_interrupted, tell, tell_waiting
     from agent_league.errors import UserError
+    from agent_league.games.registry import game_types
     from agent_league.players.app import PlayerSettings
 
     _check_id("--player-id", player_id, "P01")
@@ -196,6 +201,9 @@ def player(
         raise UserError(f"--model and --base-url are for --strategy llm, not for {chosen}")
     if stay and exit_when_done:
         raise UserError("--stay and --exit-when-done are opposites; leave one of them out")
+    installed = (*game_types(), ANY_GAME)
+    for one in (one for one in game or () if one not in installed and ":" not in one):
+        say(f"No game {one!r} is installed here {there_are(one, installed)}; it plays by what the referee offers.")
     port = port or first_free(host, system.network.default_player_port_range)
     identity = PlayerSettings(
         system=system.for_practice() if practice else system,
@@ -283,19 +291,3 @@ def _check_id(option: str, agent_id: str | None, example: str) -> None:
 
     if agent_id is not None and not is_safe_name(agent_id):
         raise UserError(f"{option} {agent_id!r} can't be an id; expected one such as {example}")
-
-
-def _check_games(loader: ConfigLoader, game_types: Sequence[str], file: str) -> None:
-    from agent_league.arena.checks import check_game
-
-    for game_type in game_types:
-        if game_type != ANY_GAME:
-            check_game(loader, game_type, file, "game_types")
-
-
-def _check_game_options(loader: ConfigLoader, game_types: Sequence[str]) -> None:
-    from agent_league.arena.checks import check_game_option
-
-    for game_type in game_types:
-        if game_type != ANY_GAME:
-            check_game_option(loader, game_type)

@@ -1,18 +1,26 @@
 """`league evaluate`: a private league for one player, and a report on how ready a player is."""
 
-import asyncio
 import secrets
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from agent_league.cli import FAILED, INTERRUPTED
-from agent_league.cli.options import Param, PlayerProtocol, open_config, parameters_of, put_out, say
+from agent_league.cli.options import (
+    Param,
+    PlayerProtocol,
+    asked_game,
+    config_here,
+    legible,
+    parameters_of,
+    put_out,
+    say,
+)
+from agent_league.cli.progress import bar
+from agent_league.errors import UserError
 from agent_league.model.names import printable
 
 if TYPE_CHECKING:
@@ -20,9 +28,9 @@ if TYPE_CHECKING:
 
     from agent_league.lab.evaluation.evaluator import Request
     from agent_league.lab.evaluation.findings import Sheet
-    from agent_league.lab.evaluation.model import Evaluation, Played
+    from agent_league.lab.evaluation.model import Evaluation, PracticeGame
 
-    Watch = Callable[[str, Played | None], None]
+    Watch = Callable[[str, PracticeGame | None], None]
 
 FOLDER = Path("evaluations")
 STYLES = {"PASS": "green", "FAIL": "bold red", "not judged": "yellow"}
@@ -67,52 +75,21 @@ def evaluate(
     series. Exit code 0: nothing failed that could be judged. 1: a criterion failed. 2: nothing could be evaluated.
     130: interrupted; what there was is in the report.
     """
-    from agent_league.lab.evaluation.report import check_folder
+    import asyncio
 
-    if out is not None:
-        check_folder(out)
-    request = _request(
-        player, game, parameters_of(param), games, earlier, seed, protocol, timeout, wait, minutes, manager_port
-    )
-    codes: list[int] = []
-
-    async def run() -> None:
-        with _progress(request, quiet=json) as watch:
-            evaluation = await _evaluated(request, watch)
-        # Before the loop ends: a strategy that never comes back would keep it, and the report with it.
-        codes.append(_finish(evaluation, out, as_json=json))
-
-    asyncio.run(run())  # uvloop's clock counts milliseconds, and answers take less
-    if codes[0]:
-        raise typer.Exit(codes[0])
-
-
-def _request(
-    player: str,
-    game: str,
-    parameters: Mapping[str, Any],
-    games: int,
-    earlier: str | None,
-    seed: str | None,
-    protocol: PlayerProtocol | None,
-    timeout: float | None,
-    wait: float,
-    minutes: float,
-    manager_port: int | None,
-) -> "Request":
-    """What is wanted, by the SHARED folder's settings where there is one; none is made for this."""
-    from agent_league.arena.checks import game_with
-    from agent_league.config.home import find_home
     from agent_league.config.models import PlayerDefaults, Timeouts
     from agent_league.lab.evaluation.evaluator import Request
+    from agent_league.lab.evaluation.report import check_folder
 
-    home = find_home(Path.cwd())
-    loader = open_config(home, None) if home else None
-    known = loader.load_games_registry().parameters(game) if loader else {}
-    return Request(
+    try:
+        check_folder(out or FOLDER)
+    except UserError as error:
+        raise UserError(f"--out {error}") from None
+    loader = config_here()
+    request = Request(
         player=player,
-        game=game_with(game, {**known, **parameters}),
-        seed=seed if seed is not None else str(secrets.randbelow(10**9)),
+        game=asked_game(loader, game, parameters_of(param)),
+        seed=legible(seed, "--seed") if seed is not None else secrets.token_hex(16),  # nobody is to guess the opponents
         games=games,
         earlier=earlier,
         protocol=f"league.{protocol.value}" if protocol else None,
@@ -124,9 +101,20 @@ def _request(
         defaults=loader.load_player_defaults() if loader else PlayerDefaults(),
     )
 
+    async def run() -> int:
+        with _progress(games, quiet=json) as watch:
+            evaluation = await _evaluated(request, watch)
+        # Before the loop ends: a strategy that never comes back would keep it, and the report with it.
+        return _finish(evaluation, out, as_json=json)
+
+    if code := asyncio.run(run()):  # uvloop's clock counts milliseconds, and answers take less
+        raise typer.Exit(code)
+
 
 async def _evaluated(request: "Request", watch: "Watch") -> "Evaluation":
     """What was found, also where Ctrl-C ended it."""
+    import asyncio
+
     from agent_league.arena.solo import interruption
     from agent_league.lab.evaluation.evaluator import Evaluator
 
@@ -145,9 +133,8 @@ async def _evaluated(request: "Request", watch: "Watch") -> "Evaluation":
 
 def _finish(evaluation: "Evaluation", out: Path | None, *, as_json: bool) -> int:
     """Writes the report and says what is in it; the exit code."""
-    from agent_league.lab.evaluation import report
+    from agent_league.lab.evaluation import findings, report
     from agent_league.lab.evaluation.criteria import judge
-    from agent_league.lab.evaluation.findings import failed
 
     if evaluation.interrupted and not evaluation.games:
         say("Interrupted before the first game was over; there is nothing to report.")
@@ -160,29 +147,24 @@ def _finish(evaluation: "Evaluation", out: Path | None, *, as_json: bool) -> int
         _show(evaluation)
     say(f"The report is in {folder}: evaluation.html and evaluation.md with plots, evaluation.json with all numbers.")
     if evaluation.interrupted:
-        say(f"Interrupted: it tells of {len(evaluation.games)} games.")
+        say(f"Interrupted: it tells of {findings.games_of(len(evaluation.games))}.")
         return INTERRUPTED
-    return FAILED if failed(judge(evaluation)) else 0
+    return FAILED if findings.failed(judge(evaluation)) else 0
 
 
 @contextmanager
-def _progress(request: "Request", *, quiet: bool) -> "Iterator[Watch]":
-    """A bar on stderr, for a person who watches; a line for each opponent where nobody does."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def _progress(games: int, *, quiet: bool) -> "Iterator[Watch]":
+    """A bar for a person who watches; a line for each opponent where nobody does."""
+    with bar(quiet=quiet) as progress:
+        task = progress.add_task("", total=games)
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(file=sys.stderr)  # this stream, whatever stands in for it later
-    with Progress(*columns, console=console, transient=True, disable=quiet or not sys.stderr.isatty()) as progress:
-        bar = progress.add_task("", total=request.games)
-
-        def watch(opponent: str, game: "Played | None") -> None:
+        def watch(opponent: str, game: "PracticeGame | None") -> None:
             if game is None:
-                progress.reset(bar, description=f"Against {opponent}", total=request.games)
+                progress.reset(task, description=f"Against {opponent}", total=games)
                 if not quiet and progress.disable:
                     say(f"Against {opponent} ...")
             else:
-                progress.advance(bar)
+                progress.advance(task)
 
         yield watch
 
@@ -190,12 +172,14 @@ def _progress(request: "Request", *, quiet: bool) -> "Iterator[Watch]":
 def _show(evaluation: "Evaluation") -> None:
     from rich.console import Console
     from rich.padding import Padding
+    from rich.text import Text
 
     from agent_league.lab.evaluation import findings
     from agent_league.lab.evaluation.criteria import judge
 
     console = Console(highlight=False)
-    console.print(_table(findings.short_results(evaluation), f"{evaluation.player}: {evaluation.title}"))
+    console.print(_table(findings.results_sheet(evaluation), f"{evaluation.player}: {evaluation.title}"))
+    console.print(Text(printable(findings.who_they_are(evaluation)) + "\n"))
     console.print(_table(findings.times_sheet(evaluation), "Response times"))
     if evaluation.faults:
         console.print(_table(findings.faults_sheet(evaluation), "Messages that are not valid"))
@@ -211,6 +195,7 @@ def _show(evaluation: "Evaluation") -> None:
 def _table(sheet: "Sheet", title: str) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(
         title=Text(printable(title)), title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False

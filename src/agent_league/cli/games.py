@@ -1,17 +1,16 @@
 """`league games`: which games there are, by what rules they are played, and how to begin."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
-from agent_league.cli.options import Home, open_config, put_out
+from agent_league.cli.options import Home, config_here, put_out
+from agent_league.config import ConfigLoader, GamesRegistry
 from agent_league.errors import AgentLeagueError, UserError
 
 if TYPE_CHECKING:
-    from agent_league.config import GamesRegistry
     from agent_league.games.registry import Game
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -28,41 +27,31 @@ def games(
 
     Games of other packages are among them, and the sources of many games, such as openspiel.
     """
+    from agent_league.arena.checks import configured_game
     from agent_league.games.registry import source_names
 
-    registry = _registry(home)
+    loader = config_here(home)
+    registry = loader.load_games_registry() if loader else GamesRegistry(games=())
     if name is None:
-        found = _all(registry)
+        found = _all(loader, registry)
         put_out(orjson.dumps(found)) if json else _show_all(found)
     elif name in source_names():
         listed = _names_of(name)
         put_out(orjson.dumps({"source": name, "games": listed})) if json else _print("\n".join(listed))
     else:
-        from agent_league.arena.checks import not_playable
-
-        if problem := not_playable(name):
-            raise UserError(problem)
-        told = _in_full(_game(name, registry), registry)
+        told = _in_full(configured_game(loader, name, {}), registry)
         put_out(orjson.dumps(told)) if json else _show(told)
 
 
-def _registry(home: Path | None) -> "GamesRegistry":
-    """The one of the SHARED folder at hand; without such a folder every game is as its own package has it."""
-    from agent_league.config import GamesRegistry
-    from agent_league.config.home import find_home
-
-    found = home or find_home(Path.cwd())
-    return open_config(found, None).load_games_registry() if found else GamesRegistry(games=())
-
-
-def _all(registry: "GamesRegistry") -> dict[str, Any]:
+def _all(loader: ConfigLoader | None, registry: GamesRegistry) -> dict[str, Any]:
     """All games and sources; one that somebody else has broken is told with what is wrong with it."""
+    from agent_league.arena.checks import configured_game
     from agent_league.games.registry import game_types, load_source, source_names
 
     found: list[dict[str, Any]] = []
     for game_type in game_types():
         try:
-            found.append(_told(_game(game_type, registry), registry))
+            found.append(_told(configured_game(loader, game_type, {}), registry))
         except Exception as error:  # noqa: BLE001 - another package's, and no reason to hide the rest
             found.append({"game_type": game_type, "error": _problem(error)})
     sources: list[dict[str, Any]] = []
@@ -75,13 +64,7 @@ def _all(registry: "GamesRegistry") -> dict[str, Any]:
     return {"games": found, "sources": sources}
 
 
-def _game(game_type: str, registry: "GamesRegistry") -> "Game":
-    from agent_league.games.registry import load_game
-
-    return load_game(game_type).with_parameters(registry.parameters(game_type))
-
-
-def _told(game: "Game", registry: "GamesRegistry") -> dict[str, Any]:
+def _told(game: "Game", registry: GamesRegistry) -> dict[str, Any]:
     entry = registry.entry(game.game_type)
     return {
         "game_type": game.game_type,
@@ -92,7 +75,7 @@ def _told(game: "Game", registry: "GamesRegistry") -> dict[str, Any]:
     }
 
 
-def _in_full(game: "Game", registry: "GamesRegistry") -> dict[str, Any]:
+def _in_full(game: "Game", registry: GamesRegistry) -> dict[str, Any]:
     from agent_league.arena.rulebook import rules_of
 
     return _told(game, registry) | rules_of(game) | {"start": f"league run --game {game.game_type} --players 4"}
@@ -140,13 +123,19 @@ def _show(told: Mapping[str, Any]) -> None:
                 "",
                 told["how_to_play"].rstrip(),
                 "",
-                f"Parameters: {_set(told['parameters']) or 'none'}; and, as for every game, repeat and first_to.",
+                _parameters(told),
                 f"Players are asked with {told['question']} ({told['method']}).",
                 *offered,
                 f"Start a league: {told['start']}",
             ]
         )
     )
+
+
+def _parameters(told: Mapping[str, Any]) -> str:
+    """What can be set; a source's game says in its own words what it takes."""
+    own = _set(told["parameters"]) or ("those above" if ":" in told["game_type"] else "none")
+    return f"Parameters: {own}; and, as for every game, repeat and first_to."
 
 
 def _set(parameters: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from agent_league.cli.live import standings_table, tolerated_lines
+from agent_league.cli.live import broken_off_lines, standings_table, tolerated_lines
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -49,15 +49,19 @@ def tell_event(event: Event) -> None:
             return
         case LeagueCompleted():
             console.print(standings_table(event.standings, "Final table", len(event.standings)))
-            for noted in tolerated_lines(event):
+            for noted in [*tolerated_lines(event), *broken_off_lines(event)]:
                 console.print(Text(printable(noted)), soft_wrap=True)
             champion = event.standings[0]
             line = f"Champion: {champion.display_name} ({champion.player_id}) with {champion.points} points."
+            if event.is_void:
+                line = "There is no champion."
     console.print(Text(printable(line.rstrip())), soft_wrap=True)
 
 
 def _told(result: MatchResult) -> str:
     """A result in a few words; of a technical loss, who failed and how."""
+    if result.is_void:
+        return f"broken off, nobody wins: {result.fault}"
     if result.outcome is not Outcome.TECHNICAL_LOSS:
         return f"{result.winner} wins" if result.winner else "draw"
     failed = ", ".join(f"{player} {how.replace('_', ' ')}" for player, how in result.terminations.items())

@@ -1,7 +1,7 @@
 """The live view of a league: a progress bar over the matches, and the table as it changes."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from rich.console import Console, Group
@@ -33,13 +33,16 @@ UNREADABLE = (Termination.UNREADABLE_ANSWER, Termination.ILLEGAL_MOVE, Terminati
 
 
 class Faults:
-    """Whose answers could not be read, and what tells its author why."""
+    """Whose answers could not be read, and what tells its author why; which matches were broken off."""
 
     def __init__(self) -> None:
         self.endpoints: dict[str, str] = {}
+        self.broken_off: list[str] = []
         self._lost: Counter[str] = Counter()
 
     def note(self, result: MatchResult) -> None:
+        if result.is_void:
+            self.broken_off.append(f"{result.match_id} was broken off: {result.fault}")
         self._lost.update(player for player, how in result.terminations.items() if how in UNREADABLE)
 
     def lines(self) -> list[str]:
@@ -79,6 +82,7 @@ class LeagueView:
         )
         self._tiebreakers = plan.league.scoring.tiebreakers
         self._title = plan.league.display_name or plan.league.league_id
+        self._strategies = plan.strategies if len(set(plan.strategies.values())) > 1 else {}
         self._expected = len(plan.seats) - 1
         self._names: dict[str, str] = {}
         self._agents: set[str] = set()
@@ -138,11 +142,16 @@ class LeagueView:
 
     def finish(self, completed: LeagueCompleted, seconds: float) -> None:
         """What stays on the screen."""
-        self._console.print(standings_table(completed.standings, self._title, len(completed.standings)))
+        rows = completed.standings
+        self._console.print(standings_table(rows, self._title, len(rows), self._strategies))
         for remark in self._remarks:
             self._console.print(Text(printable(remark), style="yellow"), soft_wrap=True)
+        for line in broken_off_lines(completed):
+            self._console.print(Text(printable(line), style="yellow"), soft_wrap=True)
         for line in [*self._faults.lines(), *tolerated_lines(completed)]:
             self._console.print(Text(printable(line), style="dim"), soft_wrap=True)
+        if completed.is_void:
+            return
         champion = completed.standings[0]
         self._console.print(
             Text.assemble(
@@ -157,9 +166,19 @@ class LeagueView:
     def _picture(self) -> Group:
         parts: list[Any] = [self._progress]
         if self._standings is not None:
-            parts.append(standings_table(self._standings.rows(), self._title))
-        parts += [Text(printable(remark), style="yellow") for remark in self._remarks[-5:]]
+            parts.append(standings_table(self._standings.rows(), self._title, strategies=self._strategies))
+        remarks = [*self._remarks[-5:], *self._faults.broken_off[:1]]
+        parts += [Text(printable(remark), style="yellow") for remark in remarks]
         return Group(*parts)
+
+
+def broken_off_lines(completed: LeagueCompleted) -> list[str]:
+    """How many matches were broken off, and why the first was."""
+    if not completed.broken_off:
+        return []
+    first, why = next(iter(completed.broken_off.items()))
+    count = f"{len(completed.broken_off)} of {completed.matches}"
+    return [f"Matches that were broken off, and won by nobody: {count}. {first}: {why}."]
 
 
 def tolerated_lines(completed: LeagueCompleted) -> list[str]:
@@ -167,16 +186,19 @@ def tolerated_lines(completed: LeagueCompleted) -> list[str]:
     return [f"Put up with {agent_id}: {'; '.join(noted)}." for agent_id, noted in sorted(completed.tolerated.items())]
 
 
-def standings_table(rows: Sequence[StandingsRow], title: str, shown: int = SHOWN_ROWS) -> Table:
-    """The table as a person reads it; a long one is cut, and says so."""
+def standings_table(
+    rows: Sequence[StandingsRow], title: str, shown: int = SHOWN_ROWS, strategies: Mapping[str, str] | None = None
+) -> Table:
+    """The table as a person reads it; a long one is cut, and says so. `strategies` are told by player where given."""
     table = Table(title=title, title_justify="left")
-    for heading in ("#", "Player", "Name"):
+    for heading in ("#", "Player", "Name", *(["Strategy"] if strategies else [])):
         table.add_column(heading)
     for heading in ("Played", "Won", "Drawn", "Lost", "Points"):
         table.add_column(heading, justify="right")
     for row in rows[:shown]:
         numbers = (row.played, row.wins, row.draws, row.losses, row.points)
-        said = (Text(printable(text)) for text in (row.player_id, row.display_name))
+        strategy = [strategies.get(row.player_id, "")] if strategies else []
+        said = (Text(printable(text)) for text in (row.player_id, row.display_name, *strategy))
         table.add_row(str(row.rank), *said, *map(str, numbers))
     if len(rows) > shown:
         table.add_row("", "", f"and {len(rows) - shown} more")

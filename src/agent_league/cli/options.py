@@ -1,9 +1,11 @@
 """Options that several commands share, and what they open."""
 
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +14,9 @@ from agent_league.config.home import FOLDER, find_home, is_home, make_home
 from agent_league.config.overrides import parse_overrides
 from agent_league.errors import UserError
 from agent_league.model.names import printable
+
+if TYPE_CHECKING:
+    from agent_league.games import registry
 
 Home = Annotated[
     Path | None,
@@ -45,7 +50,12 @@ FreePort = Annotated[
 FirstPort = Annotated[
     int | None, typer.Option(min=1, max=65535, help="The first port of these (default: system.json's).")
 ]
-Seed = Annotated[str | None, typer.Option(help="Makes draws and built-in players repeatable.")]
+Seed = Annotated[
+    str | None,
+    typer.Option(
+        help="Makes draws and built-in players repeatable; what players learn is then neither loaded nor kept."
+    ),
+]
 Store = Annotated[
     str | None,
     typer.Option(
@@ -66,6 +76,37 @@ Strict = Annotated[
 def parameters_of(params: list[str] | None) -> dict[str, Any]:
     """The parameters of a game that a command line sets."""
     return parse_overrides(params or [], "--param", "NAME=VALUE, such as repeat=15")
+
+
+def asked_game(loader: ConfigLoader | None, game: str, parameters: Mapping[str, Any]) -> "registry.Game":
+    """The game of --game and --param; what these don't say is as the SHARED folder has it, where there is one."""
+    from agent_league.arena.checks import configured_game
+
+    with naming_options():
+        return configured_game(loader, game, parameters)
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """A game that was asked for and can't be played is named by the option that asked."""
+    from agent_league.games.base import BadParameters
+    from agent_league.games.registry import UnknownGame
+
+    try:
+        yield
+    except UnknownGame as error:
+        raise UserError(f"--game: {error}") from None
+    except BadParameters as error:
+        raise UserError(f"--param: {error}") from None
+
+
+def legible(text: str, option: str) -> str:
+    """What somebody typed, where it is text; a shell may hand over any bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{option}: expected text in UTF-8, found {text!r}") from None
+    return text
 
 
 class PlayerProtocol(StrEnum):
@@ -112,6 +153,12 @@ def open_existing_home(home: Path | None) -> tuple[Path, ConfigLoader]:
     if found is None or not is_home(found):
         raise UserError(f"No SHARED folder at {found or Path.cwd()}; name the one that the manager uses with --home.")
     return found, open_config(found, None)
+
+
+def config_here(home: Path | None = None) -> ConfigLoader | None:
+    """The configuration of the SHARED folder at hand; where there is none, none is made."""
+    found = home or find_home(Path.cwd())
+    return open_config(found, None) if found else None
 
 
 def open_config(home: Path, settings: list[str] | None) -> ConfigLoader:

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, NoReturn
 
@@ -19,13 +20,14 @@ from agent_league.cli.options import (
     Set,
     Store,
     Strict,
+    naming_options,
     open_home,
     parameters_of,
     put_out,
     say,
     with_strict,
 )
-from agent_league.errors import AgentLeagueError, UserError
+from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
 from agent_league.model.events import LeagueCompleted
 
 TICK_SECONDS = 0.25
@@ -66,6 +68,7 @@ def run(
     from agent_league.arena.hosting import check_ports
     from agent_league.arena.plan import LeagueRequest, make_plan
     from agent_league.log import JsonLogger
+    from agent_league.players.strategies import unsuited
 
     started = time.perf_counter()
     home, loader = open_home(home, with_strict(settings, strict=strict))
@@ -87,7 +90,11 @@ def run(
     which = "".join(f" {option} {name}" for option, name in (("--game", game), ("--league-id", league_id)) if name)
     if resume:
         loader, request = resumed(loader, request)
-    plan = make_plan(loader, request)
+    with naming_options():
+        plan = make_plan(loader, request)
+    for name in dict.fromkeys(plan.strategies.values()):
+        if remark := unsuited(name, plan.league.game_type):
+            say(remark)
     check_ports(plan.seats)
     endpoint = own_endpoint(plan.seats[0].host, plan.seats[0].port, plan.system.network.base_host)
     with alone(home, plan.league.league_id, endpoint):
@@ -122,10 +129,21 @@ def run(
     seconds = time.perf_counter() - started
     log.info("league_run_completed", league_id=plan.league.league_id, seconds=round(seconds, 3))
     log.close()
-    if completed is not None and json:
-        put_out(orjson.dumps(_summary(completed, seconds)))
-    elif completed is not None:
+    if completed is not None:
+        _finish(plan, completed, seconds, None if json else view)
+
+
+def _finish(plan: Any, completed: LeagueCompleted, seconds: float, view: Any) -> None:
+    """Prints how it ended, as one JSON object where nobody views it; raises LeagueFailed where it came to nothing."""
+    if view is None:
+        put_out(orjson.dumps(_summary(completed, plan.strategies, seconds)))
+    else:
         view.finish(completed, seconds)
+    if completed.is_void:
+        raise LeagueFailed(
+            "every match was broken off, so there is no champion; check_game of agent_league.testing.game_contract"
+            " tests a game"
+        )
 
 
 def _view(plan: Any, *, quiet: bool) -> Any:
@@ -134,19 +152,23 @@ def _view(plan: Any, *, quiet: bool) -> Any:
     return Silence() if quiet else LeagueView(plan)
 
 
-def _summary(completed: LeagueCompleted, seconds: float) -> dict[str, Any]:
+def _summary(completed: LeagueCompleted, strategies: Mapping[str, str], seconds: float) -> dict[str, Any]:
     champion = completed.standings[0]
     return {
         "league_id": completed.league_id,
         "rounds": completed.rounds,
         "matches": completed.matches,
-        "champion": {
+        "champion": None
+        if completed.is_void
+        else {
             "player_id": champion.player_id,
             "display_name": champion.display_name,
             "points": champion.points,
         },
         "standings": [row.as_dict() for row in completed.standings],
+        "strategies": dict(strategies),
         "tolerated": {agent_id: list(noted) for agent_id, noted in completed.tolerated.items()},
+        "broken_off": dict(completed.broken_off),
         "seconds": round(seconds, 3),
     }
 

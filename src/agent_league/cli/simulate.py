@@ -2,10 +2,10 @@
 
 import secrets
 import signal
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -14,13 +14,15 @@ import orjson
 import typer
 
 from agent_league.cli import INTERRUPTED
-from agent_league.cli.options import Param, parameters_of, put_out, say
+from agent_league.cli.options import Param, asked_game, config_here, legible, parameters_of, put_out, say
+from agent_league.cli.progress import bar
 from agent_league.errors import UserError
+from agent_league.model.names import printable
 
 if TYPE_CHECKING:
     from agent_league.lab.scoreboard import Scoreboard
     from agent_league.lab.statistics import Estimate
-    from agent_league.lab.tally import Tally
+    from agent_league.lab.tally import Score
     from agent_league.lab.tournament import Tournament
     from agent_league.lab.workers import Work
 
@@ -41,7 +43,7 @@ def simulate(
     seed: Annotated[str | None, typer.Option(help="The same seed gives the same table, whatever --jobs is.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes to use.")] = 1,
     series: Annotated[
-        int | None, typer.Option(min=1, help="Games after which a pair starts afresh (default: 1000).")
+        int | None, typer.Option(min=1, help="Games after which a pair starts afresh (default: as makes 20 series).")
     ] = None,
     full: Annotated[
         bool,
@@ -54,77 +56,59 @@ def simulate(
     A player remembers all games with an opponent in a series, and nothing of others; both start each series afresh, and
     series are spread over the processes. With --full each pair plays two games in every league, every match file is
     verified, and a player remembers its whole league. A strategy that fails or breaks the rules gets a random move,
-    which is counted as a fault. Win rates have Wilson's 95% interval, payoffs Student's.
+    which is counted as a fault. 95% intervals are Student's over series (with --full over leagues), since games of one
+    series hang together; those of win rates are never narrower than Wilson's over games.
     """
     from agent_league.lab.full import leagues
-    from agent_league.lab.tournament import SERIES, Tournament
+    from agent_league.lab.tournament import Tournament
 
     if full and series:
         raise UserError("--series: with --full every league is a series of its own")
+    chosen = asked_game(config_here(), game, parameters_of(param))
     tournament = Tournament(
-        game_type=game,
+        game_type=chosen.game_type,
         strategies=tuple(name.strip() for name in players.split(",") if name.strip()),
         rounds=rounds,
-        seed=seed if seed is not None else str(secrets.randbelow(10**9)),
-        parameters=parameters_of(param),
-        series=series or SERIES,
+        seed=legible(seed, "--seed") if seed is not None else str(secrets.randbelow(10**9)),
+        parameters=dict(chosen.parameters),
+        series=series,
     )
-    for remark in tournament.check():
+    try:
+        remarks = tournament.check()
+    except UserError as error:
+        raise UserError(f"--players: {error}") from None
+    for remark in remarks:
         say(remark)
     board = tournament.scoreboard()
     started = time.perf_counter()
     with TemporaryDirectory(prefix="league-") as folder:
         work = leagues(tournament, Path(folder)) if full else tournament.plan()
-        interrupted = not _played(work, jobs, board, _Bar(tournament.games, quiet=json))
+        interrupted = not _played(work, jobs, board, tournament.games, quiet=json)
     seconds = time.perf_counter() - started
     if json:
         told = {"full": full, "interrupted": interrupted, "seconds": round(seconds, 3)}
         put_out(orjson.dumps(_summary(tournament, board) | told | {"games_per_second": round(board.games / seconds)}))
     elif board.games:
         _show(tournament, board)
-        say(f"{board.games} games in {seconds:.2f} s: {board.games / seconds:.0f} games a second.")
+        say(f"{_games(board.games)} in {seconds:.2f} s: {board.games / seconds:.0f} games a second.")
     if interrupted:
         say(f"Interrupted: {board.games} of {tournament.games} games were counted.")
         raise typer.Exit(INTERRUPTED)
 
 
-def _played(work: "Iterable[Work]", jobs: int, board: "Scoreboard", bar: "_Bar") -> bool:
+def _played(work: "Iterable[Work]", jobs: int, board: "Scoreboard", games: int, *, quiet: bool) -> bool:
     """Plays all of it, or as much as there is until somebody interrupts; says whether it was all."""
     from agent_league.lab.workers import play_all
 
     try:
-        with _polite_ending(), bar, closing(play_all(work, jobs)) as meetings:
+        with _polite_ending(), bar(quiet=quiet) as progress, closing(play_all(work, jobs)) as meetings:
+            task = progress.add_task("Games", total=games)
             for meeting in meetings:
                 board.add(meeting)
-                bar.advance(meeting.games)
+                progress.advance(task, meeting.games)
     except KeyboardInterrupt:
         return False
     return True
-
-
-class _Bar:
-    """How far it is, on stderr, for a person who watches."""
-
-    def __init__(self, games: int, *, quiet: bool) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._progress = Progress(
-            *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()),
-            console=Console(file=sys.stderr),  # this stream, whatever stands in for it later
-            transient=True,
-            disable=quiet or not sys.stderr.isatty(),
-        )
-        self._games = self._progress.add_task("Games", total=games)
-
-    def __enter__(self) -> None:
-        self._progress.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def advance(self, games: int) -> None:
-        self._progress.advance(self._games, games)
 
 
 def _show(tournament: "Tournament", board: "Scoreboard") -> None:
@@ -134,31 +118,54 @@ def _show(tournament: "Tournament", board: "Scoreboard") -> None:
     console.print(_table(tournament, board))
     if 2 < len(board.names) <= MOST_IN_A_MATRIX:
         console.print(_matrix(board))
+    for sentence in _troubles(board):
+        console.print(printable(sentence), markup=False)
+
+
+def _troubles(board: "Scoreboard") -> Iterator[str]:
+    """What stands in the way of trusting the table."""
+    for name, fault in board.first_faults.items():
+        yield f"{name}: the first fault: {fault}."
+    for one, other in sorted(board.spoiled):
+        yield f"{one} or {other} changed the game's state instead of playing: what came of their games means nothing."
 
 
 def _table(tournament: "Tournament", board: "Scoreboard") -> Any:
     from rich.table import Table
 
-    faulty = any(row.tally.faults for row in board.rows())
-    title = f"{tournament.game_type}: {tournament.rounds} games for each pair, seed {tournament.seed}"
-    table = Table(title=title, title_justify="left", caption="In brackets: 95% intervals.", caption_justify="left")
+    rows = board.rows()
+    faulty = any(row.total.tally.faults for row in rows)
+    title = f"{tournament.game_type}: {_games(tournament.rounds)} for each pair, seed {tournament.seed}"
+    caption = "In brackets: 95% intervals."
+    if any(row.total.series == 1 for row in rows):
+        caption += " A pair's only series tells nothing of others: they take games as independent."
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     table.add_column("#")
     table.add_column("Player")
     worth = "Mean payoff" if board.by_payoff else "Points"
     for heading in ("Games", "W-D-L", "Win rate", worth, *(("Faults",) if faulty else ())):
         table.add_column(heading, justify="right")
-    for row in board.rows():
-        tally = row.tally
+    for row in rows:
+        tally = row.total.tally
+        if not tally.games:
+            table.add_row("-", row.name, "0", *["-"] * (3 + faulty))
+            continue
         counts = (str(tally.games), f"{tally.wins}-{tally.draws}-{tally.losses}")
-        worth = _told(tally.mean_payoff, ".2f") if board.by_payoff else str(row.points)
+        worth = _told(row.total.mean_payoff, ".2f") if board.by_payoff else str(row.points)
         faults = (str(tally.faults),) if faulty else ()
-        table.add_row(str(row.rank), row.name, *counts, _told(tally.win_rate, ".1%"), worth, *faults)
+        table.add_row(str(row.rank), row.name, *counts, _told(row.total.win_rate, ".1%"), worth, *faults)
     return table
+
+
+def _games(number: int) -> str:
+    return "1 game" if number == 1 else f"{number} games"
 
 
 def _told(estimate: "Estimate | None", form: str) -> str:
     if estimate is None:
         return ""
+    if not isfinite(estimate.low):
+        return f"{estimate.value:{form}}"
     low, high = (f"{end:{form}}".rstrip("%") for end in (estimate.low, estimate.high))
     return f"{estimate.value:{form}} [{low}, {high}]"
 
@@ -178,10 +185,10 @@ def _matrix(board: "Scoreboard") -> Any:
     return table
 
 
-def _meeting(tally: "Tally | None") -> str:
-    if tally is None:
+def _meeting(score: "Score | None") -> str:
+    if score is None:
         return ""
-    paid = tally.mean_payoff
+    tally, paid = score.tally, score.mean_payoff
     return f"{tally.wins}-{tally.draws}-{tally.losses}" + (f" ({paid.value:.2f})" if paid else "")
 
 
@@ -191,18 +198,7 @@ def _summary(tournament: "Tournament", board: "Scoreboard") -> dict[str, Any]:
         "parameters": dict(tournament.game.parameters),
         "rounds": tournament.rounds,
         "seed": tournament.seed,
-        "ranked_by": "payoff" if board.by_payoff else "points",
-        "games": board.games,
-        "players": [
-            {
-                "rank": row.rank,
-                "player": row.name,
-                "points": row.points,
-                **row.tally.as_dict(),
-                "against": {name: tally.as_dict() for name, tally in row.against.items()},
-            }
-            for row in board.rows()
-        ],
+        **board.as_dict(),
     }
 
 

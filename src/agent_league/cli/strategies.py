@@ -16,22 +16,28 @@ def strategies(
 ) -> None:
     """List the strategies that players can have; with a name, tell all about it."""
     from agent_league.errors import UserError
-    from agent_league.players.strategies import strategy_names
+    from agent_league.players.strategies import not_installed, strategy_names
 
-    known = strategy_names()
     if name is None:
-        found = [_told(one) for one in known]
+        found = [_told(one) for one in strategy_names()]
         put_out(orjson.dumps({"strategies": found})) if json else _show_all(found)
         return
-    if name not in known:
-        raise UserError(f"no strategy {name!r} is installed (there are: {', '.join(known) or 'none'})")
+    if problem := not_installed(name):
+        raise UserError(problem)
     told = _told(name)
     put_out(orjson.dumps(told)) if json else _show(told)
 
 
 def _told(name: str) -> dict[str, Any]:
     """What a strategy says of itself; one that somebody else has broken is told with what is wrong with it."""
-    from agent_league.players.strategies import strategy_games, strategy_sentence, strategy_words
+    from agent_league.players.strategies import (
+        answers_at_once,
+        has_settings,
+        learns,
+        strategy_games,
+        strategy_sentence,
+        strategy_words,
+    )
 
     try:
         return {
@@ -39,6 +45,9 @@ def _told(name: str) -> dict[str, Any]:
             "summary": strategy_sentence(name),
             "games": list(strategy_games(name)),
             "description": strategy_words(name),
+            "at_once": answers_at_once(name),
+            "settings": has_settings(name),
+            "learns": learns(name),
         }
     except Exception as error:  # noqa: BLE001 - another package's, and no reason to hide the rest
         return {"strategy": name, "error": repr(error)}
@@ -64,12 +73,23 @@ def _show_all(found: list[dict[str, Any]]) -> None:
 def _show(told: Mapping[str, Any]) -> None:
     from agent_league.model.names import printable
 
-    words = f"can't be used: {told['error']}" if "error" in told else told["description"]
-    for line in (f"{told['strategy']}, for {_games(told)}", "", *words.split("\n")):
+    if "error" in told:
+        lines = [f"{told['strategy']} can't be used: {told['error']}"]
+    else:
+        lines = [f"{told['strategy']}, for {_games(told)}", "", *told["description"].split("\n"), "", *_habits(told)]
+    for line in lines:
         typer.echo(printable(line))
 
 
+def _habits(told: Mapping[str, Any]) -> list[str]:
+    if told["at_once"]:
+        pace = "It chooses by itself, so `league simulate` can play it thousands of times a second."
+    else:
+        pace = "It waits for others while it chooses, so `league simulate` doesn't take it."
+    kept = "What it learns is kept in the SHARED folder, in data/learned, a file a player; a --seed keeps nothing."
+    asks = "Its settings are in the SHARED folder, in config/defaults/player.json."
+    return [pace, *([kept] if told["learns"] else []), *([asks] if told["settings"] else [])]
+
+
 def _games(told: Mapping[str, Any]) -> str:
-    if "error" in told:
-        return ""
-    return ", ".join(told["games"]) or "any game"
+    return "" if "error" in told else ", ".join(told["games"]) or "any game"

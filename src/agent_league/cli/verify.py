@@ -31,6 +31,8 @@ def verify(
     else:
         for report in reports:
             sys.stdout.write("".join(printable(line) + "\n" for line in _lines(report, in_full=len(reports) == 1)))
+        if len(reports) > 1:
+            sys.stdout.write(_sum(reports) + "\n")
     if any(report["findings"] and not report["ok"] for report in reports):
         raise typer.Exit(FAILED)
     if not all(report["ok"] for report in reports):
@@ -71,6 +73,14 @@ def _report(path: Path) -> dict[str, Any]:
         "error": None,
         "findings": [{"check": item.check, "ok": item.ok, "sentence": item.sentence} for item in findings],
     }
+
+
+def _sum(reports: list[dict[str, Any]]) -> str:
+    right = sum(report["ok"] for report in reports)
+    if right == len(reports):
+        return f"{right} match files: all hold"
+    wrong = sum(not report["ok"] and bool(report["findings"]) for report in reports)
+    return f"{len(reports)} files: {right} right, {wrong} wrong, {len(reports) - right - wrong} no match files"
 
 
 def _sentence(error: Exception) -> str:

@@ -33,12 +33,12 @@ TELLING = {
     Role.LEAGUE_MANAGER: "register_player",
 }
 """The method that only agents of a role know."""
-Kind = tuple[type[Bench], Callable[[], list[AnyStep]]]
-V1: Kind = (V1PlayerBench, player_v1_steps)
+Kind = tuple[type[Bench], Callable[[Any], list[AnyStep]]]
+V1: Kind = (V1PlayerBench, lambda _: player_v1_steps())
 KINDS: Mapping[Role, Kind] = {
-    Role.PLAYER: (PlayerBench, player_steps),
-    Role.REFEREE: (RefereeBench, referee_steps),
-    Role.LEAGUE_MANAGER: (ManagerBench, manager_steps),
+    Role.PLAYER: (PlayerBench, lambda bench: player_steps(bench.question)),
+    Role.REFEREE: (RefereeBench, lambda _: referee_steps()),
+    Role.LEAGUE_MANAGER: (ManagerBench, lambda _: manager_steps()),
 }
 
 
@@ -63,7 +63,7 @@ async def check_agent(
     url, options = check_address(url), options or Options()
     began, started = time.monotonic(), stamp()
     key, remark = checker_key()
-    manager = None if role is Role.LEAGUE_MANAGER else await open_manager(manager_port, key)
+    manager = None if role is Role.LEAGUE_MANAGER else await open_manager(manager_port, key, StandInManager)
     probe = Probe(url)
     try:
         await _appears(probe, options.wait)
@@ -78,7 +78,7 @@ async def check_agent(
         try:
             await bench.open()
             outcomes = await work_through(
-                steps(), bench, options.bound, lambda outcome: tell(hardened(outcome) if strict else outcome)
+                steps(bench), bench, options.bound, lambda outcome: tell(hardened(outcome) if strict else outcome)
             )
         finally:
             await bench.close()

@@ -21,10 +21,12 @@ from agent_league.conformance.notices import (
     tell,
     why_refused,
 )
-from agent_league.conformance.player_bench import CHOICES, CHOOSE, JOIN, MOVE, REPLY_TYPES, Match, PlayerBench
+from agent_league.conformance.player_bench import JOIN, REPLY_TYPES, Match, PlayerBench, games_named
 from agent_league.conformance.probe import quoted, show
+from agent_league.conformance.questions import CHOICES, CHOOSE, EVEN_ODD, MOVE, PARITY, Question
 from agent_league.conformance.registration import registration_steps
 from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, Verdict, failed, passed, warned
+from agent_league.games.base import allows
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Sender
 
@@ -37,21 +39,22 @@ STRANGE_IDS = ("conv ü/ö?&=% 你好", "CONV-" + "x" * 200, "0", "conv-r1m1-001
 """Conversation ids that are strings like any other."""
 
 
-def player_steps() -> list[AnyStep]:
+def player_steps(question: Question = PARITY) -> list[AnyStep]:
     """All steps, in their order: the end of the league comes last, because a player may leave then."""
+    method = question.method
     return [
         *server_steps(),
         *registration_steps("player"),
         *_round_steps(),
         *_question_steps(JOIN, "handle_game_invitation", PlayerBench.invitation),
         *_join_steps(),
-        *_question_steps(CHOOSE, "choose_parity", PlayerBench.parity_call),
-        *_choice_steps(),
+        *_question_steps(method, method, PlayerBench.call),
+        *(_choice_steps() if method == CHOOSE else _move_steps()),
         *json_rpc_steps(),
         *_conversation_steps(),
         *_lenience_steps(),
         *_result_steps(),
-        *_several_steps(),
+        *_several_steps(REPLY_TYPES[method]),
         *_token_steps(),
         *hostile_steps(),
         *_end_steps(),
@@ -66,13 +69,15 @@ def _question_steps(method: str, step: str, write: Callable[[PlayerBench, Match]
         return _reply(bench, method).answer or {}
 
     async def asks(bench: PlayerBench) -> Finding:
+        if method == MOVE and bench.question.missing:
+            raise Skip(bench.question.missing)
         match = bench.new_match()
-        if method == CHOOSE and JOIN in bench.styles:
+        if method != JOIN and JOIN in bench.styles:
             await bench.asked(JOIN, bench.invitation(match), match)
             bench.sent = bench.sent[:0]
         with handler_of(method):
             exchange = bench.keep(method, await bench.learn(method, write(bench, match), kind, bench.pass_for(match)))
-        if method == CHOOSE and exchange.answer is None and _games(bench) and "even_odd" not in _games(bench):
+        if method == CHOOSE and exchange.answer is None and _games(bench) and EVEN_ODD not in _games(bench):
             raise Skip("the player doesn't name even_odd, so that it is asked with `make_move`")
         if method == JOIN:
             _take_name(bench, exchange)
@@ -234,12 +239,7 @@ def _choice_steps() -> list[AnyStep]:
             "Anything else is refused with E004, and the match is lost after three tries.",
             on(reply, lambda _, answer: _judge_choice(answer)),
         ),
-        Step(
-            "the same question gets the same answer",
-            "the same parity_choice when the question is repeated",
-            "A referee may ask again when an answer was lost: remember your choice by match_id and give the same one.",
-            _asked_again,
-        ),
+        _again_step("parity_choice"),
         Step(
             "make_move is answered with a legal move",
             'a GAME_MOVE_RESPONSE with one of valid_options in "move_data"',
@@ -247,6 +247,43 @@ def _choice_steps() -> list[AnyStep]:
             _moves,
         ),
     ]
+
+
+def _move_steps() -> list[AnyStep]:
+    kind = REPLY_TYPES[MOVE]
+
+    def reply(bench: PlayerBench) -> Mapping[str, Any]:
+        return _reply(bench, MOVE).answer or {}
+
+    return [
+        Step(
+            f"{kind}: move_data",
+            "one of valid_options, or what move_schema allows",
+            'Answer `make_move` with "move_data": one of "valid_options" of "move_request", unchanged. Anything else '
+            "is refused, and the match is lost after three tries.",
+            on(reply, _judge_move),
+        ),
+        _again_step("move_data"),
+    ]
+
+
+def _judge_move(bench: PlayerBench, answer: Mapping[str, Any]) -> Finding:
+    if "move_data" not in answer:
+        return failed("'move_data' is missing")
+    move = answer["move_data"]
+    if allows(bench.question.legal, move):
+        return passed(show(move, 40))
+    return failed(f"'move_data' is {quoted(move, 80)}, asked for {show(bench.question.move_request, 200)}")
+
+
+def _again_step(name: str) -> AnyStep:
+    return Step(
+        "the same question gets the same answer",
+        f"the same {name} when the question is repeated",
+        "A referee may ask again when an answer was lost: remember your choice by match_id (and step) and give the "
+        "same one.",
+        lambda bench: _asked_again(bench, name),
+    )
 
 
 def _judge_choice(answer: Mapping[str, Any]) -> Finding:
@@ -263,15 +300,16 @@ def _judge_choice(answer: Mapping[str, Any]) -> Finding:
     return found
 
 
-async def _asked_again(bench: PlayerBench) -> Finding:
-    first = _reply(bench, CHOOSE)
+async def _asked_again(bench: PlayerBench, name: str) -> Finding:
+    method = bench.question.method
+    first = _reply(bench, method)
     match = Match(str(first.message["match_id"]), str(first.message["conversation_id"]))
-    before = (first.answer or {}).get("parity_choice")
+    before = (first.answer or {}).get(name)
     for _ in range(REPEATS):
-        again = await bench.asked(CHOOSE, first.message, match)
+        again = await bench.asked(method, first.message, match)
         if again.answer is None:
             return failed(again.came, "A repeated question must be answered like the first one.")
-        now = again.answer.get("parity_choice")
+        now = again.answer.get(name)
         if now != before:
             return warned(f"first {show(before, 40)}, then {show(now, 40)}")
     return passed(f"{show(before, 40)}, each of {REPEATS} more times")
@@ -309,13 +347,12 @@ async def _moves_by_schema(bench: PlayerBench) -> Finding:
 
 def _other_games(bench: PlayerBench) -> bool:
     """Whether the player says that it plays more than Even/Odd."""
-    return any(game != "even_odd" for game in _games(bench))
+    return any(game != EVEN_ODD for game in _games(bench))
 
 
-def _games(bench: PlayerBench) -> list[Any]:
+def _games(bench: PlayerBench) -> list[str]:
     """The games that the player has named, where it has registered."""
-    games = look_up(bench.registration.message, "player_meta.game_types") if bench.registration else None
-    return games if isinstance(games, list) else []
+    return games_named(bench.registration)
 
 
 def _conversation_steps() -> list[AnyStep]:
@@ -391,7 +428,7 @@ def _announcement(bench: PlayerBench) -> Mapping[str, Any]:
     matches = [
         {
             "match_id": f"R9M{number}",
-            "game_type": "even_odd",
+            "game_type": bench.question.game_type,
             "player_A_id": bench.agent_id,
             "player_B_id": bench.opponent,
             "referee_endpoint": bench.referee_endpoint,
@@ -418,6 +455,19 @@ def _result_steps() -> list[AnyStep]:
 
 def _ended(bench: PlayerBench, title: str, choice: str) -> dict[str, Any]:
     """A result that agrees with what the player chose."""
+    return _ended_by_parity(bench, title, choice) if bench.question.method == CHOOSE else _ended_plainly(bench, title)
+
+
+def _ended_plainly(bench: PlayerBench, title: str) -> dict[str, Any]:
+    """A result of any game; it tells no moves."""
+    loss = {"a loss": "WIN", "a technical loss": "TECHNICAL_LOSS"}
+    winner = bench.opponent if title in loss else bench.agent_id if title == "a win" else None
+    status = "DRAW" if winner is None else loss.get(title, "WIN")
+    reason = f"{winner} won" if winner else "draw"
+    return {"status": status, "winner_player_id": winner, "choices": {}, "reason": reason}
+
+
+def _ended_by_parity(bench: PlayerBench, title: str, choice: str) -> dict[str, Any]:
     other = "odd" if choice == "even" else "even"
     if title == "a technical loss":
         unknown: dict[str, Any] = {"drawn_number": None, "number_parity": None, "choices": {}}
@@ -450,10 +500,10 @@ def _error_step() -> AnyStep:
 
 def _game_over_step(title: str) -> AnyStep:
     async def judge(bench: PlayerBench) -> Finding:
-        match, choice = bench.new_match(), "even"
-        if JOIN in bench.styles and CHOOSE in bench.styles:
+        match, choice, method = bench.new_match(), "even", bench.question.method
+        if JOIN in bench.styles and method in bench.styles:
             await bench.asked(JOIN, bench.invitation(match), match)
-            answer = (await bench.asked(CHOOSE, bench.parity_call(match), match)).answer or {}
+            answer = (await bench.asked(method, bench.call(match), match)).answer or {}
             choice = "odd" if answer.get("parity_choice") == "odd" else "even"
         bench.sent = []
         over = bench.game_over(match, **_ended(bench, title, choice))
@@ -467,7 +517,7 @@ def _game_over_step(title: str) -> AnyStep:
     )
 
 
-def _several_steps() -> list[AnyStep]:
+def _several_steps(kind: str) -> list[AnyStep]:
     return [
         Step(
             "an invitation that comes twice is accepted twice",
@@ -484,7 +534,7 @@ def _several_steps() -> list[AnyStep]:
         ),
         Step(
             "eight questions at once are all answered",
-            "eight CHOOSE_PARITY_RESPONSE",
+            f"eight {kind}",
             "A league may ask you in several matches at the same time: let one request not wait for another.",
             _eight_at_once,
         ),
@@ -504,10 +554,10 @@ async def _invited_twice(bench: PlayerBench) -> Finding:
 
 async def _two_at_once(bench: PlayerBench) -> Finding:
     _reply(bench, JOIN)
-    _reply(bench, CHOOSE)
+    _reply(bench, bench.question.method)
     bench.sent = []
     matches = [bench.new_match(), bench.new_match()]
-    for method, write in ((JOIN, bench.invitation), (CHOOSE, bench.parity_call)):
+    for method, write in ((JOIN, bench.invitation), (bench.question.method, bench.call)):
         answers = await asyncio.gather(*(bench.asked(method, write(match), match) for match in matches))
         for match, exchange in zip(matches, answers, strict=True):
             for name, wanted in (("match_id", match.match_id), ("conversation_id", match.conversation_id)):
@@ -524,10 +574,11 @@ def _loses(bench: PlayerBench, method: str, name: str) -> bool:
 
 
 async def _eight_at_once(bench: PlayerBench) -> Finding:
-    _reply(bench, CHOOSE)
+    method = bench.question.method
+    _reply(bench, method)
     bench.sent = []
     matches = [bench.new_match() for _ in range(8)]
-    answers = await asyncio.gather(*(bench.asked(CHOOSE, bench.parity_call(match), match) for match in matches))
+    answers = await asyncio.gather(*(bench.asked(method, bench.call(match), match) for match in matches))
     silent = [exchange for exchange in answers if exchange.answer is None]
     return failed(silent[0].came) if silent else passed("eight answers")
 
@@ -545,8 +596,9 @@ def _token_steps() -> list[AnyStep]:
             match = bench.new_match()
             await bench.asked(JOIN, bench.invitation(match), match)
             bench.sent = []
-            wrong = {**bench.parity_call(match), "auth_token": token(bench, match)}
-            exchange = await bench.ask(CHOOSE, wrong, wanted=REPLY_TYPES[CHOOSE])
+            wrong = {**bench.call(match), "auth_token": token(bench, match)}
+            method = bench.question.method
+            exchange = await bench.ask(method, wrong, wanted=REPLY_TYPES[method])
             if exchange.answer is not None:
                 return warned(f"it was answered: {exchange.came}")
             return passed(exchange.league_code or "refused") if exchange.refused else failed(exchange.came)
@@ -587,7 +639,7 @@ def _token_steps() -> list[AnyStep]:
 def _must_be_registered(bench: PlayerBench) -> None:
     if bench.token is None:
         raise Skip("the player has not registered with the checker, so it can't know whose tokens are good")
-    _reply(bench, CHOOSE)
+    _reply(bench, bench.question.method)
     bench.sent = []
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 from agent_league.clock import SystemClock, later
 from agent_league.conformance.bench import Bench, Exchange, GoodCall, Options
-from agent_league.conformance.listener import Listener
+from agent_league.conformance.fields import look_up
+from agent_league.conformance.listener import Incoming, Listener
 from agent_league.conformance.probe import Probe
+from agent_league.conformance.questions import CHOICES, CHOOSE, EVEN_ODD, MOVE, PARITY, Question, question_for
 from agent_league.conformance.stand_ins import StandInManager
 from agent_league.model.agents import Role
 from agent_league.model.schedule import Pairing
@@ -19,8 +21,7 @@ from agent_league.protocol.tokens import SigningKey
 REFEREE = "referee:REF01"
 ROUND = 9
 PUSHED = "a call of its own to the referee"
-CHOICES = ("even", "odd")
-JOIN, CHOOSE, MOVE = "handle_game_invitation", "choose_parity", "make_move"
+JOIN = "handle_game_invitation"
 REPLY_TYPES = {JOIN: "GAME_JOIN_ACK", CHOOSE: "CHOOSE_PARITY_RESPONSE", MOVE: "GAME_MOVE_RESPONSE"}
 
 
@@ -42,12 +43,19 @@ class PlayerBench(Bench):
         self._matches = 0
         self._referee = Listener(Role.REFEREE)
         self.servers = (self._referee,)
+        self.question: Question = PARITY
+        """What the player is asked, once it is known which games it names."""
         self._pushes: bool | None = None
         """Whether the player sends its answers by itself; None: not known yet."""
 
     @property
     def referee_endpoint(self) -> str:
         return self._referee.endpoint
+
+    async def open(self) -> None:
+        await super().open()
+        heard = await self.manager.registration(self.probe.url, 0) if self.manager else None
+        self.question = question_for(games_named(heard))
 
     async def post(
         self, body: bytes, method: str = "", message: Mapping[str, Any] | None = None, **more: Any
@@ -78,7 +86,7 @@ class PlayerBench(Bench):
     @property
     def unjudged(self) -> str:
         if any(exchange.answer is not None for exchange in self.kept.values()):
-            return ""
+            return self.question.missing
         return "it answered neither an invitation nor a question"
 
     def new_match(self, conversation_id: str | None = None) -> Match:
@@ -90,8 +98,9 @@ class PlayerBench(Bench):
         """An invitation; a question where the player knows no invitations."""
         match = self.new_match()
         answered = {name for name, exchange in self.kept.items() if exchange.answer is not None}
-        method = CHOOSE if CHOOSE in answered and JOIN not in answered else JOIN
-        message = self.parity_call(match) if method == CHOOSE else self.invitation(match)
+        asked = self.question.method
+        method = asked if asked in answered and JOIN not in answered else JOIN
+        message = self.invitation(match) if method == JOIN else self.call(match)
         return GoodCall(method, message, REPLY_TYPES[method], self.pass_for(match))
 
     def is_good(self, exchange: Exchange) -> bool:
@@ -108,36 +117,36 @@ class PlayerBench(Bench):
         return self._of_match(
             v2.GameInvitation,
             match,
-            game_type="even_odd",
-            role_in_match="PLAYER_A",
+            game_type=self.question.game_type,
+            role_in_match=self.question.role,
             opponent_id=self.opponent,
             **more,
         )
 
+    def call(self, match: Match) -> dict[str, Any]:
+        """The question of this check, in a match."""
+        return self.parity_call(match) if self.question.method == CHOOSE else self.move_call(match)
+
     def parity_call(self, match: Match, **more: Any) -> dict[str, Any]:
-        fields: dict[str, Any] = {"player_id": self.agent_id, "game_type": "even_odd", "context": self._context()}
+        fields: dict[str, Any] = {"player_id": self.agent_id, "game_type": EVEN_ODD, "context": self._context()}
         return self._of_match(v2.ChooseParityCall, match, deadline=self._deadline(CHOOSE), **{**fields, **more})
 
     def move_call(self, match: Match, **moves: Any) -> dict[str, Any]:
-        """For a move of Even/Odd, or whatever these moves are of."""
+        """For a move of the game at hand, or whatever these moves are of."""
+        plain = {"move_type": EVEN_ODD, "context": {}, "step": 0, "your_role": self.question.role}
+        listed = moves or {"valid_options": list(CHOICES)}
         return self._of_match(
             v2.GameMoveCall,
             match,
             player_id=self.agent_id,
-            game_type="even_odd",
+            game_type=self.question.game_type,
             context=self._context(),
-            move_request={
-                "move_type": "even_odd",
-                **(moves or {"valid_options": list(CHOICES)}),
-                "context": {},
-                "step": 0,
-                "your_role": "PLAYER_A",
-            },
+            move_request=self.question.move_request or {**plain, **listed},
             deadline=self._deadline(MOVE),
         )
 
     def game_over(self, match: Match, **result: Any) -> dict[str, Any]:
-        return self._of_match(v2.GameOver, match, game_type="even_odd", game_result=result)
+        return self._of_match(v2.GameOver, match, game_type=self.question.game_type, game_result=result)
 
     def game_error(self, match: Match) -> dict[str, Any]:
         retry = {"retry_count": 1, "max_retries": 3}
@@ -150,7 +159,7 @@ class PlayerBench(Bench):
             message="no answer within 30 s",
             affected_player=self.agent_id,
             player_id=self.agent_id,
-            action_required="CHOOSE_PARITY_RESPONSE",
+            action_required=REPLY_TYPES[self.question.method],
             game_state="COLLECTING_CHOICES",
             retryable=True,
             retry_info={**retry, "next_retry_at": later(SystemClock().now(), 2)},
@@ -178,3 +187,9 @@ class PlayerBench(Bench):
 
     def _deadline(self, method: str) -> str:
         return later(SystemClock().now(), self.limit(method))
+
+
+def games_named(heard: Incoming | None) -> list[str]:
+    """The games that a player names where it registers."""
+    games = look_up(heard.message, "player_meta.game_types") if heard else None
+    return [game for game in games if isinstance(game, str)] if isinstance(games, list) else []

@@ -9,7 +9,9 @@ from agent_league.conformance.fields import envelope_steps, judge_kind, name_hin
 from agent_league.conformance.frames import ask_well
 from agent_league.conformance.listener import Incoming
 from agent_league.conformance.notices import SHUT_OUT, join_hint
+from agent_league.conformance.player_bench import PlayerBench
 from agent_league.conformance.probe import show
+from agent_league.conformance.questions import EVEN_ODD
 from agent_league.conformance.steps import AnyStep, Finding, NoReply, Skip, Step, Verdict, failed, passed, warned
 from agent_league.errors import ErrorCode
 from agent_league.model.agents import takes
@@ -67,9 +69,9 @@ def registration_steps(role: str) -> list[AnyStep]:
         field("version", "a string", f"Put the version of your agent into '{meta}.version', such as \"1.0.0\".", str),
         Step(
             f"{kind}: {meta}.game_types",
-            'a list with "even_odd" in it, or "*" for any game',
+            'a list of names, such as "even_odd", or "*" for any game',
             f"Put the games that you play into '{meta}.game_types' as a list: [\"even_odd\"].",
-            on(request, lambda _, found: _games(found, meta)),
+            on(request, lambda bench, found: _games(bench, found, meta)),
         ),
         Step(
             f"{kind}: {meta}.contact_endpoint",
@@ -132,11 +134,18 @@ def _call(role: str, kind: str) -> Any:
     return judge
 
 
-def _games(request: Mapping[str, Any], meta: str) -> Finding:
+def _games(bench: Bench, request: Mapping[str, Any], meta: str) -> Finding:
     found = judge_kind(request, f"{meta}.game_types", list)
-    if found.verdict is not Verdict.PASS or takes(request[meta]["game_types"], "even_odd"):
+    if found.verdict is not Verdict.PASS:
         return found
-    return failed(found.came)
+    games = request[meta]["game_types"]
+    if not games or not all(isinstance(game, str) and game for game in games):
+        return failed(found.came)
+    if isinstance(bench, PlayerBench):
+        missing = bench.question.missing
+        return passed(f"{found.came}; {missing}") if missing else found
+    hint = "A referee is checked in Even/Odd: let it take that game for the check."
+    return found if takes(games, EVEN_ODD) else failed(found.came, hint)
 
 
 def _endpoint(bench: Bench, request: Mapping[str, Any], meta: str) -> Finding:

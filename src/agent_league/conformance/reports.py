@@ -189,6 +189,11 @@ def as_html(reports: Sequence[Report]) -> str:
     """One page, complete in itself."""
     title = judgement(reports[0]) if len(reports) == 1 else "league check"
     articles = "".join(_article(number, report) for number, report in enumerate(reports, 1))
+    return page(title, STYLE, f"<p>league check</p>\n{articles}")
+
+
+def page(title: str, style: str, body: str) -> str:
+    """A page that is complete in itself: it fetches nothing and runs nothing. Only `title` is escaped here."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -196,11 +201,10 @@ def as_html(reports: Sequence[Report]) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>{_escaped(title)}</title>
-<style>{STYLE}</style>
+<style>{style}</style>
 </head>
 <body>
-<p>league check</p>
-{articles}</body>
+{body}</body>
 </html>
 """
 

@@ -7,10 +7,10 @@ matches of a referee, `StandInReferee` in the league of a manager.
 import asyncio
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from agent_league.clock import SystemClock, format_utc
@@ -225,9 +225,12 @@ def stamp() -> str:
     return format_utc(_now())
 
 
-async def open_manager(port: int | None, key: SigningKey) -> StandInManager | None:
-    """The manager at the port that was named; at 8000 where none was, if that is free."""
-    manager = StandInManager(port or 8000, key)
+M = TypeVar("M", bound=StandInManager)
+
+
+async def open_manager(port: int | None, key: SigningKey, kind: Callable[[int, SigningKey], M]) -> M | None:
+    """A manager at the port that was named; at 8000 where none was, if that is free."""
+    manager = kind(port or 8000, key)
     try:
         await manager.start()
     except UserError:

@@ -19,7 +19,7 @@ Move = Any
 
 
 class BadParameters(ValueError):
-    """The parameters in `games_registry.json` don't make a game."""
+    """Parameters that make no game."""
 
 
 class Rules(Protocol):
@@ -28,7 +28,8 @@ class Rules(Protocol):
     Rules that hide nothing may say so with a class attribute `perfect_information = True`: every view is then the
     state itself, nobody chooses at the same time as the other, and a player may look ahead. Rules that hide something
     may say what with a method `hidden(state, seat)`: other states that this seat must not be able to tell from this
-    one. The contract test holds rules to either.
+    one. The contract test holds rules to either. Rules under which a seat may not know what the other has played say
+    `public_moves = False`: moves are then told by the view alone.
     """
 
     def new(self, config: Mapping[str, Any]) -> State:
@@ -90,6 +91,11 @@ def _same(one: Any, other: Any) -> bool:
 def hides_nothing(rules: Rules) -> bool:
     """Whether every seat sees the state itself."""
     return bool(getattr(rules, "perfect_information", False))
+
+
+def moves_are_public(rules: Rules) -> bool:
+    """Whether each seat may know what the other has played, once all who were asked have answered."""
+    return bool(getattr(rules, "public_moves", True))
 
 
 def hidden(rules: Rules, state: State, seat: int) -> Iterable[State]:

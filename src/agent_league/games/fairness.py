@@ -6,13 +6,20 @@ from typing import Any
 import orjson
 
 from agent_league.errors import ConfigError
-from agent_league.games.base import CHANCE, Move, State, allows, winning_seat
+from agent_league.games.base import CHANCE, BadParameters, Move, State, allows, winning_seat
 from agent_league.games.draw import commitment, draw
 from agent_league.games.registry import Game, load_game
+
+MOST_OUTCOMES = 200_000
+"""Steps of a match and outcomes of its draws that are looked at; whoever checks a result has other things to do."""
 
 
 class _Unplayable(Exception):
     """The moves are not those of a whole match."""
+
+
+class _TooLong(Exception):
+    """More than we have time for."""
 
 
 def draw_problem(
@@ -28,9 +35,9 @@ def draw_problem(
 
     `players` are PLAYER_A and PLAYER_B; `promised` and `parameters` are the invitation's `draw_commitment` and
     `game_parameters` (None: the game's own); `seed` and `result` are GAME_OVER's `draw_seed` and `game_result`. After
-    a technical loss, and of a game that isn't installed, only the seed can be checked.
+    a technical loss, of a game that isn't installed, and of a match that is very long, only the seed can be checked.
     """
-    problem = None if promised is None else _seed_problem(promised, seed)
+    problem = seed_problem(promised, seed)
     if promised is None or problem or result.get("status") == "TECHNICAL_LOSS":
         return problem
     try:
@@ -39,13 +46,18 @@ def draw_problem(
         return None
     try:
         return _result_problem(game.with_parameters(parameters or {}), players, str(seed), result)
-    except (ConfigError, _Unplayable) as error:
+    except _TooLong:
+        return None
+    except (BadParameters, _Unplayable) as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - a third party's rules may raise anything, on anybody's parameters
         return f"the rules of {game_type} broke down on this result: {error!r:.200}"
 
 
-def _seed_problem(promised: str, seed: str | None) -> str | None:
+def seed_problem(promised: str | None, seed: str | None) -> str | None:
+    """What is wrong with the seed by itself."""
+    if promised is None:
+        return None
     if not isinstance(seed, str):
         return "the seed of the draw was promised and not revealed"
     if commitment(seed) != promised:
@@ -68,9 +80,14 @@ def _play_again(game: Game, players: tuple[str, str], seed: str, choices: Any) -
     """The last state and the moves step by step, from each player's own."""
     rest = [_moves(choices, player) for player in players]
     state, moves, step = game.rules.new(game.parameters), list[dict[str, Move]](), 0
+    left = MOST_OUTCOMES
     while actors := game.rules.actors(state):
-        if actors == (CHANCE,):
-            made = {CHANCE: draw(seed, step, game.rules.legal(state, CHANCE))}
+        outcomes = game.rules.legal(state, CHANCE) if actors == (CHANCE,) else ()
+        left -= 1 + len(outcomes)
+        if left < 0:
+            raise _TooLong
+        if outcomes:
+            made = {CHANCE: draw(seed, step, outcomes)}
         else:
             made = {seat: _next_move(game, state, seat, rest[seat], players[seat]) for seat in actors}
             moves.append({players[seat]: move for seat, move in made.items()})

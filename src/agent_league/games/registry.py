@@ -4,20 +4,28 @@ A source of many games, such as OpenSpiel, comes in through `agent_league.game_s
 game that the source `openspiel` calls `kuhn_poker`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol
 
-from agent_league.errors import ConfigError
+from agent_league.errors import ConfigError, UserError
 from agent_league.games.base import BadParameters, Rules, State
 from agent_league.games.repeated import HOW_TO_REPEAT, Repeated, repeated
 from agent_league.games.wire import Moves, PlainWire, RepeatedWire, Wire
 from agent_league.model.agents import ANY_GAME
+from agent_league.model.names import there_are
 
 GROUP = "agent_league.games"
 SOURCES = "agent_league.game_sources"
+
+Show = Callable[[Any, int | None], str]
+"""From a view and the seat that sees it (None: one who sees everything) to lines of text."""
+
+
+class UnknownGame(UserError):
+    """A game that isn't installed, or can't be loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,8 @@ class Game:
     """The rules in plain words, for a person or a model; the first line is a summary. How rounds go is added to it."""
     payoffs: bool = False
     """Whether it counts how much a seat has, not only who has more; a result then tells both."""
+    show: Show | None = None
+    """Draws a view of a single game for people. It may raise anything on a view that it doesn't know."""
 
     def __post_init__(self) -> None:
         rules = repeated(self.rules, self.parameters)
@@ -49,21 +59,27 @@ class Game:
         object.__setattr__(self, "how_to_play", words)
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Game":
-        """The same game under other parameters, tried at once."""
-        merged = {**self.parameters, **parameters}
-        game = replace(self, parameters=merged)
+        """The same game under other parameters, tried at once; raises BadParameters."""
+        game = replace(self, parameters={**self.parameters, **parameters})
         try:
-            game.rules.new(merged)
-        except BadParameters as error:
-            raise ConfigError("games/games_registry.json", f"{self.game_type}.parameters", str(error)) from None
+            game.rules.new(game.parameters)
+        except BadParameters:
+            raise
+        except Exception as error:
+            raise BadParameters(f"{self.game_type} makes no game of its parameters: {error!r:.200}") from error
         return game
 
     def result(self, state: State, moves: Moves, players: Sequence[str]) -> dict[str, Any]:
         """The game's own fields of `game_result`; `state` may be one in which the match broke off."""
         told = self.wire.result(state, moves, players)
         if self.payoffs and not self.rules.actors(state):
-            told["payoffs"] = dict(zip(players, self.rules.returns(state), strict=True))
+            told["payoffs"] = dict(zip(players, self.paid(state), strict=True))
         return told
+
+    def paid(self, state: State) -> tuple[float, float]:
+        """What each seat was paid once it is over: its returns, or those of all rounds, even where wins decide."""
+        a, b = state["scores"] if isinstance(self.rules, Repeated) else self.rules.returns(state)
+        return (a, b)
 
 
 class GameSource(Protocol):
@@ -99,13 +115,18 @@ def source_names() -> tuple[str, ...]:
     return tuple(sorted(_found(SOURCES)))
 
 
+def is_from_source(game_type: str) -> bool:
+    """Whether a game is a source's: to load it may take seconds, and so may a trial of its parameters."""
+    return game_type not in _found(GROUP) and game_type.partition(":")[0] in source_names()
+
+
 @cache
 def load_source(name: str) -> GameSource:
     """A source by its name."""
     found = _found(SOURCES).get(name)
     if found is None:
-        known = ", ".join(source_names()) or "none"
-        raise ConfigError("game_type", "", f"no source of games {name!r} is installed (there are: {known})")
+        told = f"no source of games {name!r} is installed {there_are(name, source_names())}"
+        raise ConfigError("game_type", "", told)
     source: GameSource = found.load()
     return source
 
@@ -117,13 +138,28 @@ def load_game(game_type: str) -> Game:
         game = point.load()
         if not isinstance(game, Game):
             raise ConfigError(f"entry point {GROUP}", game_type, f"{point.value} is not a Game")
+        if game.game_type != game_type:
+            told = f"entry point {game_type!r} gives a game called {game.game_type!r}; they must be equal"
+            raise ConfigError("game_type", "", told)
         return game
     source, colon, name = game_type.partition(":")
-    if colon:
+    if colon and source in source_names():
         return load_source(source).load(name)
-    known = ", ".join(game_types()) or "none"
-    raise ConfigError("game_type", "", f"no game {game_type!r} is installed (there are: {known})")
+    known = (*game_types(), *(f"{source}:NAME" for source in source_names()))
+    raise ConfigError("game_type", "", f"no game {game_type!r} is installed {there_are(game_type, known)}")
 
 
+def playable(game_type: str, parameters: Mapping[str, Any]) -> Game:
+    """A game under parameters that are tried at once; raises UnknownGame, and BadParameters."""
+    try:
+        game = load_game(game_type)
+    except ConfigError as error:
+        raise UnknownGame(str(error).removeprefix("game_type: ")) from None
+    except Exception as error:  # noqa: BLE001 - somebody else's package
+        raise UnknownGame(f"the game {game_type!r} can't be loaded: {error!r}") from None
+    return game.with_parameters(parameters)
+
+
+@cache
 def _found(group: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=group)}

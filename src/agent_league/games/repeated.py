@@ -8,22 +8,33 @@ view shows it.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agent_league.games.base import CHANCE, REPEATING, Move, Rules, State, hidden, whole_number, winning_seat
+from agent_league.games.base import (
+    CHANCE,
+    REPEATING,
+    Move,
+    Rules,
+    State,
+    hidden,
+    moves_are_public,
+    whole_number,
+    winning_seat,
+)
 
 MOST_GAMES = 1000
 GAMES_A_WIN = 20
 """So many games at most for each win that is wanted, where nobody says how many: draws could go on for ever."""
-PUBLIC = ("rounds", "repeat", "first_to", "scores", "wins")
-HOW_TO_REPEAT = """\
+HOW_TO_REPEAT = f"""\
 
 A match is several such games one after another, with the same seats; each of them is a round. It ends after `repeat` \
-rounds, or as soon as a seat has won `first_to` of them, whichever is set and comes first. Where `first_to` is set, \
-more rounds won win the match; else what was paid is added up, and whoever has more wins. As much is a draw.
+rounds, or as soon as a seat has won `first_to` of them, whichever comes first. Where `first_to` is set, more rounds \
+won win the match; else what was paid is added up, and whoever has more wins. As much is a draw.
 
 Each view then has `game`, the view of the round being played, which is what is described above; `last`, the view of \
-the round before at its end, or null; `rounds`, for each finished round the move of seat 0 and the move of seat 1 (a \
-list of them, for a seat that moved more or less than once); `scores` and `wins`, what each seat was paid and how many \
-rounds it has won so far; `repeat` and `first_to`, which may be null. PLAYER_A has seat 0 and PLAYER_B has seat 1.
+the round before at its end, or null (a table of `payoffs` stands in `game` alone); `rounds`, for each finished round \
+the move of seat 0 and the move of seat 1 (a list of them, for a seat that moved more or less than once); `scores` and \
+`wins`, what each seat was paid and how many rounds it has won so far; `repeat`, how many rounds there are at most \
+(where only `first_to` was set, {GAMES_A_WIN} for each win that is wanted, and never more than {MOST_GAMES}); and \
+`first_to`, which is null where it isn't set. PLAYER_A has seat 0 and PLAYER_B has seat 1.
 """
 
 
@@ -32,6 +43,7 @@ class Repeated:
 
     def __init__(self, single: Rules) -> None:
         self.single = single
+        self.public_moves = moves_are_public(single)
 
     def new(self, config: Mapping[str, Any]) -> State:
         limits = {name: config[name] for name in REPEATING if config.get(name) is not None}
@@ -80,8 +92,18 @@ class Repeated:
         if seat is None:
             return state
         last = None if state["last"] is None else self.single.view(state["last"], seat)
-        own = {"game": self.single.view(state["game"], seat), "last": last}
-        return own | {name: state[name] for name in PUBLIC}
+        if isinstance(last, dict) and "payoffs" in last:  # the same in every round, and long
+            last = last.copy()
+            del last["payoffs"]
+        return {
+            "game": self.single.view(state["game"], seat),
+            "last": last,
+            "rounds": state["rounds"] if self.public_moves else [_own(pair, seat) for pair in state["rounds"]],
+            "repeat": state["repeat"],
+            "first_to": state["first_to"],
+            "scores": state["scores"],
+            "wins": state["wins"],
+        }
 
     def hidden(self, state: State, seat: int) -> Iterable[State]:
         """What the single game hides, in the game at hand and in the last one."""
@@ -92,6 +114,11 @@ class Repeated:
     def returns(self, state: State) -> tuple[float, float]:
         a, b = state["scores"] if state["first_to"] is None else state["wins"]
         return (float(a), float(b))
+
+
+def _own(pair: list[Move], seat: int) -> list[Move | None]:
+    """A round as a seat may know it where moves stay hidden."""
+    return [pair[0], None] if seat == 0 else [None, pair[1]]
 
 
 def repeated(rules: Rules, parameters: Mapping[str, Any]) -> Rules:

@@ -65,6 +65,7 @@ class Untrusted(Model):
     league_id: str | None = None
     reason: str | None = None
     view: Any = Field(None, description="What the referee shows of the game.")
+    picture: list[str] | None = Field(None, description="The same view drawn as lines of text, for some games.")
     opponent_moves: list[Any] | None = None
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 1000
 """Part of a line is often somebody else's words."""
+MOST_LINES = 100
 COUNT = "{:>3.0f} s  "
 
 DrawTable = Callable[[Sequence[StandingsRow], str], "RenderableType"]
@@ -37,6 +38,18 @@ class Screen:
             said = textwrap.fill(said, shutil.get_terminal_size().columns) or said
         with self.above():
             self._write(f"{said}\n")
+
+    def block(self, text: str) -> None:
+        """Lines that stand as they are; nothing for no text."""
+        if text:
+            lines = [printable(line)[:LONGEST_LINE] for line in text.split("\n")[:MOST_LINES]]
+            with self.above():
+                self._write("".join(f"{line}\n" for line in lines))
+
+    @property
+    def width(self) -> int:
+        """Letters that fit on a line."""
+        return shutil.get_terminal_size().columns if self.is_terminal else LONGEST_LINE
 
     def remark(self, text: str) -> None:
         """A sentence of the player's: once the news are told, after those that it belongs to."""
@@ -69,7 +82,9 @@ class Screen:
             self._write(f"\x1b7\r{COUNT.format(seconds)}\x1b8")
 
     def answered(self) -> None:
-        """Somebody has pressed Enter: the line is at its end."""
+        """Somebody has pressed Enter: the line is at its end. The seconds may have been counted below it meanwhile."""
+        if self._question and self.is_terminal:
+            self._write("\r\x1b[K")
         self._question = ""
 
     def give_up(self) -> None:

@@ -138,7 +138,7 @@ class HostSeat:
         line = Line(self._outgoing())
         with suppress(CallFailed):
             told = await line.send(self.settings.manager, line.encode("get_rules", wanted), ASK_SECONDS)
-            if rules := rules_as_told(told):
+            if rules := await asyncio.to_thread(rules_as_told, told):
                 return rules
         return dict(await Rulebook(self.settings).get_rules(wanted))
 

@@ -3,13 +3,12 @@
 import asyncio
 import json
 import textwrap
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 from agent_league.arena.solo import interruption
 from agent_league.errors import Refusal
-from agent_league.games.base import in_words, is_long
+from agent_league.gateway.choices import asks_for_help, choices, chosen, in_lines, named, prompt
+from agent_league.gateway.scene import Scenes
 from agent_league.gateway.screen import Screen
 from agent_league.gateway.seat import HostSeat
 from agent_league.gateway.typed import TypedLines
@@ -23,13 +22,12 @@ from agent_league.players.happenings import (
     StandingsChanged,
     Trouble,
 )
-from agent_league.players.legal import meant
-from agent_league.players.mailbox import Event, FallbackPlayed, Turn
+from agent_league.players.mailbox import Event, FallbackPlayed, Turn, YourTurn
 
 OUTCOMES = {"WIN": "You win", "DRAW": "A draw", "LOSS": "You lose", "TECHNICAL_LOSS": "Lost technically"}
-SHOWN_CHOICES = 30
-LONGEST_CHOICE = 60
 RULES_LENGTH = 160
+OF_THE_VIEW = ("The view ", "Each view ")
+"""How a paragraph of the rules begins that a program needs: a person sees pictures."""
 
 
 class Sitting:
@@ -38,6 +36,7 @@ class Sitting:
     def __init__(self, seat: HostSeat, screen: Screen) -> None:
         self._seat = seat
         self._screen = screen
+        self._scenes = Scenes()
         self._asked: Turn | None = None
         self._is_asking = asyncio.Event()
         self._is_deaf = False
@@ -102,18 +101,24 @@ class Sitting:
                 self._screen.line("There is no input any more: the fallback strategy plays from here.")
                 return
             if self._asked:
-                self._take(line, self._asked)
+                await self._take(line, self._asked)
 
-    def _take(self, line: str, turn: Turn) -> None:
+    async def _take(self, line: str, turn: Turn) -> None:
         legal = turn.observation.legal_moves
+        if asks_for_help(line, legal):
+            await self._explain(turn)
+            return
         move = chosen(line, legal)
         try:
             played = self._seat.mailbox.move(turn.turn_id, line.strip() if move is None else move)
         except Refusal:  # not one of them, or too late: then the next news say so
-            self._screen.ask_again(f"{printable(line.strip())[:40]!r} is none of them. {question(legal)}")
+            self._screen.answered()
+            self._screen.line(f"{printable(line.strip())[:40]!r} is none of them.")
+            self._offer(turn)
+            self._screen.ask_again(prompt(legal))
             return
         self._screen.answered()
-        self._screen.line(f"You play {_named(played.move)}.")
+        self._screen.line(f"You play {named(played.move)}.")
         self._close()
         self._ask()
 
@@ -129,11 +134,31 @@ class Sitting:
             self._asked = turns[0]
             self._is_asking.set()
             seen, left = turns[0].observation, self._seat.mailbox.seconds_left(turns[0])
-            board = f" {json.dumps(seen.view)}" if seen.view is not None else ""
-            self._screen.line(
-                f"{seen.match_id}: your move against {self._name(seen.opponent_id)}, {left:.0f} s.{board}"
-            )
-            self._screen.ask(question(seen.legal_moves))
+            self._screen.line(f"{seen.match_id}: your move against {self._name(seen.opponent_id)}, {left:.0f} s.")
+            self._screen.block(self._scenes.at_turn(seen))
+            self._offer(turns[0])
+            self._screen.ask(prompt(seen.legal_moves))
+
+    def _offer(self, turn: Turn) -> None:
+        shown = choices(turn.observation.legal_moves)
+        self._screen.block(in_lines([f"Moves: {shown[0]}", *shown[1:]], self._screen.width))
+
+    async def _explain(self, turn: Turn) -> None:
+        """The rules, and the question again where it is still open then."""
+        self._screen.answered()
+        try:
+            rules = await self._seat.rules(turn.observation.game_type)
+        except Refusal as refusal:
+            self._screen.line(refusal.message)
+        else:
+            told = ", ".join(f"{name} {json.dumps(value)}" for name, value in rules["parameters"].items())
+            for text in (rules["title"], *rules["how_to_play"].split("\n"), f"Parameters: {told}." if told else ""):
+                if text.strip() and not text.startswith(OF_THE_VIEW):
+                    self._screen.line(text)
+        if self._asked is turn:
+            self._screen.block(self._scenes.at_turn(turn.observation))
+            self._offer(turn)
+            self._screen.ask_again(prompt(turn.observation.legal_moves))
 
     def _close(self) -> None:
         self._screen.give_up()
@@ -156,13 +181,16 @@ class Sitting:
                 why = f" {game.details['reason']}." if game.details.get("reason") else ""
                 outcome = OUTCOMES.get(game.outcome, game.outcome)
                 say(f"{game.match_id}: {outcome} against {self._name(game.opponent_id)}.{why}")
+                self._screen.block(self._scenes.at_end(game))
+            case YourTurn(turn):
+                self._scenes.note(turn.observation)
             case Trouble(match_id, code, message, consequence):
                 say(" ".join(filter(None, (f"{match_id}: the referee says {code}:", message, consequence))))
             case FallbackPlayed(turn, move):
                 if self._asked and self._asked.turn_id == turn.turn_id:
                     self._close()
                 where = turn.observation.match_id if self._is_deaf else f"Time is up in {turn.observation.match_id}"
-                say(f"{where}: the fallback strategy played {_named(move)} for you.")
+                say(f"{where}: the fallback strategy played {named(move)} for you.")
             case StandingsChanged(round_id, rows):
                 self._screen.table(rows, f"After round {round_id}")
             case LeagueOver(champion_id) if champion_id:
@@ -178,43 +206,3 @@ class Sitting:
     def _name(self, player_id: str | None) -> str:
         name = self._seat.names.get(player_id or "")
         return f"{name} ({player_id})" if name else str(player_id)
-
-
-def chosen(line: str, legal: Sequence[Any]) -> Any:
-    """The move that somebody means who types its name, its number in the list, or the beginning of its name."""
-    if is_long(legal):
-        return next(iter(meant(line.strip(), legal)), None)
-    text = line.strip().casefold()
-    names = [_named(move).casefold() for move in legal]
-    if text in names:
-        return legal[names.index(text)]
-    if _are_numbered(legal) and text.isdecimal() and 1 <= int(text) <= len(legal):
-        return legal[int(text) - 1]
-    begun = [move for move, name in zip(legal, names, strict=True) if text and name.startswith(text)]
-    return begun[0] if len(begun) == 1 else None
-
-
-def question(legal: Sequence[Any]) -> str:
-    """The choices on a line, within bounds: they are the referee's words."""
-    if is_long(legal):
-        return f"one of {in_words(legal)} > "
-    numbered = _are_numbered(legal)
-    names = [
-        f"{n} {_short(move)}" if numbered else _short(move) for n, move in enumerate(legal[:SHOWN_CHOICES], start=1)
-    ]
-    more = f", ... ({len(legal)} in all)" if len(legal) > SHOWN_CHOICES else ""
-    return f"{', '.join(names)}{more} > "
-
-
-def _are_numbered(legal: Sequence[Any]) -> bool:
-    """Not where the moves are numbers themselves."""
-    return not any(isinstance(move, int | float) for move in legal)
-
-
-def _short(move: Any) -> str:
-    name = _named(move)
-    return name if len(name) <= LONGEST_CHOICE else f"{name[:LONGEST_CHOICE]}..."
-
-
-def _named(move: Any) -> str:
-    return printable(move if isinstance(move, str) else json.dumps(move))

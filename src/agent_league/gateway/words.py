@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agent_league.games.base import in_words, is_long
+from agent_league.games.show import own_picture
 from agent_league.gateway.forms import LATEST_GAMES, Game, History, News, OpenTurn, Row, Standings, Told, Untrusted
 from agent_league.gateway.moves import cut, legal_shown, past_shown
 from agent_league.gateway.seat import HostSeat
@@ -90,6 +91,9 @@ def open_turn(seat: HostSeat, turn: Turn) -> OpenTurn:
     seen = turn.observation
     shown, view = legal_shown(seen.legal_moves), cut(seen.view, LONGEST_VIEW)
     left_off = len(seen.legal_moves) - len(shown)
+    about = opponent(seat, seen.match_id, seen.opponent_id, game_type=seen.game_type, view=view)
+    if picture := own_picture(seen.game_type, seen.view, seen.seat):
+        about.picture = picture.split("\n")
     return OpenTurn(
         turn_id=turn.turn_id,
         seconds_left=round(seat.mailbox.seconds_left(turn), 1),
@@ -97,7 +101,7 @@ def open_turn(seat: HostSeat, turn: Turn) -> OpenTurn:
         **({"more_legal_moves": left_off} if left_off else {}),
         **({"legal_range": in_words(seen.legal_moves)} if is_long(seen.legal_moves) else {}),
         round_id=seen.round_id,
-        untrusted=opponent(seat, seen.match_id, seen.opponent_id, game_type=seen.game_type, view=view),
+        untrusted=about,
     )
 
 

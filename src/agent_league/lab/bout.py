@@ -1,11 +1,15 @@
 """Games by rules and strategies alone: no messages, no clock, no files.
 
-A strategy is shown what it would see in a match of a league. One that fails or cheats costs its player nothing but the
-choice, as there: a random move is made instead, and counted.
+A strategy is shown what it would see in a match of a league. For one that fails or breaks the rules a random move is
+made instead, as there, and counted. What it is shown isn't copied, though, as that would cost more than the game: one
+that writes into its view plays with a state that a referee would have kept from it. `changed_the_start` finds most.
 """
 
+import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,6 +17,7 @@ from agent_league.games.base import CHANCE, Move, State, winning_seat
 from agent_league.games.draw import outcome_at
 from agent_league.games.registry import Game
 from agent_league.lab.recollection import Finished, Recollection
+from agent_league.players.legal import spelled
 from agent_league.players.observation import GameRecord, Observation, Strategy, Thought
 
 IDS = ("P01", "P02")
@@ -30,6 +35,7 @@ class Contestant:
         self.strategy = strategy
         self.observation = observation
         self.faults = 0
+        self.first_fault = ""
         self._choose = strategy.choose
 
     def sit(self, seat: int, number: int) -> None:
@@ -51,16 +57,31 @@ class Contestant:
             said = self._choose(observation)
             if type(said) is Thought:
                 said = said.move
-            return legal[legal.index(said)]
-        except Exception:  # noqa: BLE001 - somebody's first strategy must not end the series
-            self.faults += 1
+        except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the series
+            self._fault(place_of(error))
+            return observation.random.choice(legal)
+        try:
+            return legal[legal.index(said)] if type(legal) is tuple else spelled(said, legal)[0]
+        except Exception:  # noqa: BLE001 - it isn't there, or can't even be compared
+            self._fault(f"chose {said!r:.80}, which isn't legal")
             return observation.random.choice(legal)
 
     def learn(self, game: GameRecord) -> None:
         try:
             self.strategy.learn(game)  # type: ignore[attr-defined] # only where it has such a method
-        except Exception:  # noqa: BLE001 - as above
-            self.faults += 1
+        except Exception as error:  # noqa: BLE001 - as above
+            self._fault(place_of(error))
+
+    def _fault(self, what: str) -> None:
+        self.faults += 1
+        self.first_fault = self.first_fault or what
+
+
+def place_of(error: Exception) -> str:
+    """An error, and the line that it comes from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}"[:200] + where
 
 
 def play_game(game: Game, start: State, seated: Sequence[Contestant], chance: Random) -> Finished:
@@ -87,6 +108,7 @@ class Series:
         self._returns: Counter[tuple[float, float]] = Counter()
         self._game = game
         self._start = game.rules.new(game.parameters)
+        self._kept = deepcopy(self._start)
         self._chance = Random(f"{seed}/chance")  # noqa: S311 - a game, not a secret
         self._first = first
         self._finished: list[Finished] = []
@@ -108,6 +130,17 @@ class Series:
             counts[(b, a) if swapped else (a, b)] += 1
             for learner in self._learners:
                 learner.learn(learner.observation.history[-1])
+
+    @property
+    def first_faults(self) -> tuple[str, str]:
+        """What went wrong first with each one's strategy; empty: nothing."""
+        one, other = self._players
+        return one.first_fault, other.first_fault
+
+    @property
+    def changed_the_start(self) -> bool:
+        """Whether a strategy has written into the state that every game begins with."""
+        return bool(self._start != self._kept)
 
     def take(self) -> tuple[Counter[tuple[float, float]], tuple[int, int]]:
         """What came of the games since the last time: how often which returns, the first player's before the second's,

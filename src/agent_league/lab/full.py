@@ -87,7 +87,8 @@ class PlannedLeague:
         for result in results:
             payoffs = self._verified(paths.match(plan.league.league_id, result.match_id))
             one, other = (_tally(result, player, payoffs, faults) for player in result.players)
-            yield Meeting((places[result.players[0]], places[result.players[1]]), (one, other))
+            pair = (places[result.players[0]], places[result.players[1]])
+            yield Meeting(pair, self.first // 2, (one, other))
 
     def _verified(self, path: Path) -> Mapping[str, float]:
         """What a match file says of payoffs, if anything; raises LeagueFailed where it isn't true to itself."""

@@ -1,10 +1,16 @@
 """The table of a tournament: every player's games, in all and against each other one."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from agent_league.lab.tally import Meeting, Tally
+from agent_league.lab.tally import Meeting, Score, Tally, score
 from agent_league.model.results import Scoring
+
+MOST_GROUPS = 1000
+"""Of more series, some are counted as one: a thousand say enough about how far they are apart."""
+POINTS = Scoring()
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,61 +20,88 @@ class Row:
     rank: int
     name: str
     points: int
-    tally: Tally
-    against: Mapping[str, Tally]
+    total: Score
+    against: Mapping[str, Score]
     """Its games with each opponent, by name."""
 
 
 class Scoreboard:
     """Adds up meetings; ranked by what a game brings on average, in payoff or in points."""
 
-    def __init__(self, names: Sequence[str], *, by_payoff: bool, scoring: Scoring | None = None) -> None:
+    def __init__(self, names: Sequence[str], *, by_payoff: bool) -> None:
         self.names = names
         self.by_payoff = by_payoff
-        self._scoring = scoring or Scoring()
-        self._against: dict[tuple[int, int], Tally] = {}
+        self.spoiled: set[tuple[str, str]] = set()
+        """Who played games in which one of the two changed the state itself."""
+        self._first_faults: dict[str, tuple[int, tuple[int, int], str]] = {}
+        self._played: defaultdict[tuple[int, int], defaultdict[int, Tally]] = defaultdict(lambda: defaultdict(Tally))
+        """By player and opponent, and by series."""
 
     @property
     def games(self) -> int:
-        return sum(tally.games for tally in self._against.values()) // 2
+        return sum(tally.games for series in self._played.values() for tally in series.values()) // 2
 
     def add(self, played: Meeting) -> None:
         one, other = played.pair
-        self._against.setdefault((one, other), Tally()).add(played.tallies[0])
-        self._against.setdefault((other, one), Tally()).add(played.tallies[1])
+        group = played.series % MOST_GROUPS
+        self._played[one, other][group].add(played.tallies[0])
+        self._played[other, one][group].add(played.tallies[1])
+        for name, fault in zip((self.names[one], self.names[other]), played.first_faults, strict=True):
+            if fault:
+                told = (played.series, played.pair, fault)
+                self._first_faults[name] = min(self._first_faults.get(name, told), told)
+        if played.spoiled:
+            self.spoiled.add((self.names[one], self.names[other]))
+
+    @property
+    def first_faults(self) -> dict[str, str]:
+        """By player, what went wrong first; the same whoever came first with its games."""
+        return {name: self._first_faults[name][2] for name in self.names if name in self._first_faults}
 
     def rows(self) -> list[Row]:
         """The best first; equals share a rank and stay in the order in which they were named."""
-        totals = [self._total(player) for player in range(len(self.names))]
+        players = range(len(self.names))
+        totals = [score([series for (own, _), series in self._played.items() if own == player]) for player in players]
         worth = [self._worth(total) for total in totals]
         return [
             Row(
                 rank=1 + sum(other > worth[player] for other in worth),
                 name=self.names[player],
-                points=self._points(totals[player]),
-                tally=totals[player],
+                points=_points(totals[player].tally),
+                total=totals[player],
                 against={
-                    name: self._against[player, other]
+                    name: score([self._played[player, other]])
                     for other, name in enumerate(self.names)
-                    if (player, other) in self._against
+                    if (player, other) in self._played
                 },
             )
-            for player in sorted(range(len(self.names)), key=lambda player: -worth[player])
+            for player in sorted(players, key=lambda player: -worth[player])
         ]
 
-    def _total(self, player: int) -> Tally:
-        total = Tally()
-        for (own, _), tally in self._against.items():
-            if own == player:
-                total.add(tally)
-        return total
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as JSON can hold it."""
+        return {
+            "ranked_by": "payoff" if self.by_payoff else "points",
+            "games": self.games,
+            "spoiled": sorted(self.spoiled),
+            "players": [
+                {
+                    "rank": row.rank,
+                    "player": row.name,
+                    "points": row.points,
+                    **row.total.as_dict(),
+                    "first_fault": self.first_faults.get(row.name),
+                    "against": {name: score.as_dict() for name, score in row.against.items()},
+                }
+                for row in self.rows()
+            ],
+        }
 
-    def _worth(self, tally: Tally) -> float:
+    def _worth(self, total: Score) -> float:
         if self.by_payoff:
-            paid = tally.mean_payoff
-            return paid.value if paid else 0.0
-        return self._points(tally) / max(tally.games, 1)
+            return total.mean_payoff.value if total.mean_payoff else 0.0
+        return _points(total.tally) / max(total.tally.games, 1)
 
-    def _points(self, tally: Tally) -> int:
-        scoring = self._scoring
-        return tally.wins * scoring.win_points + tally.draws * scoring.draw_points + tally.losses * scoring.loss_points
+
+def _points(tally: Tally) -> int:
+    return tally.wins * POINTS.win_points + tally.draws * POINTS.draw_points + tally.losses * POINTS.loss_points

@@ -7,20 +7,24 @@ depends on the tournament, the pair and the series alone, so it doesn't matter w
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
-from agent_league.arena.checks import game_with
+from agent_league.arena.checks import configured_game
 from agent_league.errors import UserError
-from agent_league.games.registry import Game, load_game
+from agent_league.games.registry import Game, playable
+from agent_league.games.tryout import BrokenGame, breakdown
 from agent_league.lab.bout import Series
 from agent_league.lab.scoreboard import Scoreboard
-from agent_league.lab.tally import Meeting, meeting
+from agent_league.lab.tally import Meeting, tallies
 from agent_league.lab.workers import play_all
-from agent_league.players.strategies import answers_at_once, load_strategy, strategy_games, strategy_names
+from agent_league.players.strategies import answers_at_once, can_choose, load_strategy, not_installed, unsuited
 
-SERIES = 1000
-"""Games of a series, unless somebody wants others."""
+SERIES = 20
+"""So many a pair plays, unless somebody wants others: enough to see how far they are apart."""
+LONGEST_SERIES = 1000
+"""Games; who remembers more needs much memory. Where 20 series don't do, there are more."""
+MOST_PLAYERS = 100
 TELL_SECONDS = 0.1
 AT_A_TIME = 10
 """Games between two looks at the clock."""
@@ -35,11 +39,12 @@ class Tournament:
     rounds: int
     seed: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    series: int = SERIES
+    series: int | None = None
+    """Games of a series; None: as many as make 20 series of a pair, of two games or more, both sides as often."""
 
     @property
     def game(self) -> Game:
-        return load_game(self.game_type).with_parameters(self.parameters)
+        return playable(self.game_type, self.parameters)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -59,12 +64,26 @@ class Tournament:
 
     def plan(self) -> "Iterator[PlannedSeries]":
         """All series; the first of every pair comes before the second of any, so that a half is a fair half."""
-        for first in range(0, self.rounds, self.series):
+        for number, (first, after) in enumerate(pairwise(self._bounds())):
             for pair in self.pairs:
-                yield PlannedSeries(self, pair, first, min(self.series, self.rounds - first))
+                yield PlannedSeries(self, pair, number, first, after - first)
+
+    def _bounds(self) -> Iterator[int]:
+        """The numbers of the first games of all series, and of the one that isn't played any more."""
+        if self.series:
+            yield from range(0, self.rounds, self.series)
+        else:
+            twice = self.rounds // 2
+            number = max(1, min(SERIES, twice), -(-self.rounds // LONGEST_SERIES))
+            yield from (2 * (twice * series // number) for series in range(number))
+        yield self.rounds
 
     def play(self, jobs: int = 1) -> Scoreboard:
-        """Plays all of it; several processes need a script that can be imported without playing."""
+        """Plays all of it; several processes need a script that can be imported without playing.
+
+        Raises UserError or BadParameters where it can't be played.
+        """
+        configured_game(None, self.game_type, self.parameters)
         self.check()
         board = self.scoreboard()
         for played in play_all(self.plan(), jobs):
@@ -76,18 +95,22 @@ class Tournament:
         return Scoreboard(self.labels, by_payoff=self.game.payoffs)
 
     def check(self) -> list[str]:
-        """Raises UserError where it can't be played; returns what is worth a remark."""
+        """Raises UserError where these players can't play it; returns what is worth a remark."""
+        if isinstance(self.strategies, str):
+            raise UserError(
+                f"strategies must be several names, such as ('random', 'markov'), found {self.strategies!r}"
+            )
+        for name, number in (("rounds", self.rounds), ("series", self.series)):
+            if number is not None and number < 1:
+                raise UserError(f"{name} must be at least 1, found {number}")
+        if len(self.strategies) > MOST_PLAYERS:
+            raise UserError(f"at most {MOST_PLAYERS} can play, found {len(self.strategies)}")
         if len(self.strategies) < 2:
-            raise UserError(f"--players: at least 2 are needed, such as random,markov; found {len(self.strategies)}")
+            raise UserError(f"at least 2 are needed, such as random,markov; found {len(self.strategies)}")
         for name in self.strategies:
             _check_strategy(name)
-        game = game_with(self.game_type, self.parameters)
-        made_for = {name: strategy_games(name) for name in self.strategies}
-        return [
-            f"{name} is made for {', '.join(games)}, not for {game.game_type}."
-            for name, games in made_for.items()
-            if games and game.game_type not in games
-        ]
+        remarks = [unsuited(name, self.game_type) for name in dict.fromkeys(self.strategies)]
+        return [remark for remark in remarks if remark]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +119,7 @@ class PlannedSeries:
 
     tournament: Tournament
     pair: tuple[int, int]
+    number: int
     first: int
     games: int
 
@@ -110,13 +134,21 @@ class PlannedSeries:
             until = time.perf_counter() + TELL_SECONDS
             while left and time.perf_counter() < until:
                 now = min(left, AT_A_TIME)
-                series.play(now)
+                try:
+                    series.play(now)
+                except Exception as error:
+                    raise BrokenGame(breakdown(game, error)) from error
                 left -= now
-            yield meeting(self.pair, *series.take(), payoffs=game.payoffs)
+            first_faults, spoiled = series.first_faults, series.changed_the_start
+            both = tallies(*series.take(), payoffs=game.payoffs)
+            yield Meeting(self.pair, self.number, both, first_faults, spoiled=spoiled)
 
 
 def _check_strategy(name: str) -> None:
-    if name not in strategy_names():
-        raise UserError(f"--players: no strategy {name!r} is installed (there are: {', '.join(strategy_names())})")
+    if problem := not_installed(name):
+        raise UserError(problem)
+    if not can_choose(name):
+        raise UserError(f"{name} is no strategy: it has no method `choose`")
     if not answers_at_once(name):
-        raise UserError(f"--players: {name} waits for others to answer; only `league run` can play with it")
+        raise UserError(f"{name} waits for others to answer; only `league run` can play with it")
+    load_strategy(name)

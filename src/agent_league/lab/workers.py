@@ -36,7 +36,10 @@ def play_all(work: Iterable[Work], jobs: int = 1) -> Generator[Meeting]:
         yield from _in_pool(pool, work, jobs * AHEAD)
         finished = True
     except BrokenProcessPool:
-        raise LeagueFailed("A process that played games has ended; was there too little memory?") from None
+        raise LeagueFailed(
+            "A process that played games has ended: was there too little memory, or does a script play without"
+            " `if __name__ == '__main__':` before it?"
+        ) from None
     finally:
         if not finished:
             for process in set(multiprocessing.active_children()) - others:

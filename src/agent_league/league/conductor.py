@@ -5,11 +5,11 @@ Acts on what the season says; changes nothing itself. What it tells anybody has 
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Container, Sequence
 from random import Random
 
 from agent_league.config.models import SystemConfig
-from agent_league.errors import CallFailed, ErrorCode, PeerRefused, Refusal
+from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused, Refusal
 from agent_league.league.announcer import FIRST_NOTICE, Announcer
 from agent_league.league.assignment import Desk
 from agent_league.league.dialect import ManagerWords
@@ -69,6 +69,8 @@ class Conductor:
         self._verdicts: dict[str, asyncio.Future[bool]] = {}
         """For each match that is given away: whether it was played, once that is known."""
         self._plan: dict[str, str] = {}
+        self._refusals: dict[str, dict[str, str]] = {}
+        """For each match: the referees that will never take it, and why."""
         self._told: set[tuple[str, str]] = set()
         """Referees that aren't ours, and the matches that were announced to them."""
         self._by_announcement: set[str] = set()
@@ -77,7 +79,7 @@ class Conductor:
         season.listen(self._on_event)
 
     async def play(self) -> None:
-        """The rounds that are left, then the end; the season must have started.
+        """The rounds that are left, then the end; the season must have started. Raises LeagueFailed.
 
         Whoever takes over a league tells again what the manager before it may have told nobody.
         """
@@ -108,8 +110,11 @@ class Conductor:
         self._announcer.round(round_, self._plan)
         await self._announce_to_guests(round_, unplayed)
         async with asyncio.TaskGroup() as matches:
-            for pairing in unplayed:
-                matches.create_task(self._see_through(pairing, self._plan[pairing.match_id]))
+            seen_through = [
+                matches.create_task(self._see_through(pairing, self._plan[pairing.match_id])) for pairing in unplayed
+            ]
+        if problem := next((task.result() for task in seen_through if task.result()), None):
+            raise LeagueFailed(problem)
         self._season.complete_round(round_.round_id)
         await self._journal.committed()
         self._announcer.round_completed(round_, self._season.standings())
@@ -144,20 +149,26 @@ class Conductor:
         busy = Counter(kept[pairing.match_id] for pairing in unplayed if pairing.match_id in kept)
         return {**kept, **self._desk.assign(new, ready, busy)}
 
-    async def _see_through(self, pairing: Pairing, referee_id: str) -> None:
-        """Gives a match to its referee, or to another one where that fails, until its result is in."""
+    async def _see_through(self, pairing: Pairing, referee_id: str) -> str | None:
+        """Gives a match to its referee, or to another one where that fails, until its result is in.
+
+        Says why it can't be played where all refuse it.
+        """
         failures = 0
         while not await self._played(pairing, referee_id):
             failures += 1
             await asyncio.sleep(reconnect_delay(failures, self._rng))
             if pairing.match_id in self._season.results:
-                return
-            ready = await self._available_referees()
+                return None
+            ready = await self._available_referees(self._refusals.get(pairing.match_id, ()))
+            if not ready:
+                return self._refused_by_all(pairing.match_id)
             others = [other for other in ready if other.referee_id != referee_id] or ready
             busy = self._season.matches_in_hand()
             self._told.discard((referee_id, pairing.match_id))
             referee_id = self._plan[pairing.match_id] = self._desk.assign([pairing], others, busy)[pairing.match_id]
             self._announcer.round_to_players(self._round_of(pairing), self._plan, pairing.players)
+        return None
 
     async def _played(self, pairing: Pairing, referee_id: str) -> bool:
         """Whether the referee took the match and saw it through."""
@@ -234,7 +245,7 @@ class Conductor:
             )
             self._season.note_call(referee_id, ok=not error.code.retryable)
             if isinstance(error, PeerRefused) and error.code is ErrorCode.INVALID_MESSAGE_FORMAT:
-                self._season.suspend(referee_id, error.message[:LONGEST_REASON])  # it never takes this order
+                self._refusals.setdefault(pairing.match_id, {})[referee_id] = error.message[:LONGEST_REASON]
             return error.code.retryable and await self._leases.is_held(pairing.match_id, referee_id)
         self._season.note_call(referee_id, ok=True)
         if not self._season.is_ours(referee_id):
@@ -264,6 +275,11 @@ class Conductor:
         self._by_announcement.add(pairing.match_id)
         return True
 
+    def _refused_by_all(self, match_id: str) -> str:
+        why = "; ".join(f"{referee_id} {told}" for referee_id, told in self._refusals[match_id].items())
+        self._log.error("match_refused_by_all", match_id=match_id, message=why)
+        return f"no referee takes the match {match_id}: {why}"
+
     def _round_of(self, pairing: Pairing) -> Round:
         return self._season.schedule.rounds[pairing.round_id - 1]
 
@@ -275,13 +291,14 @@ class Conductor:
             slot = self._slots[capacity] = asyncio.Semaphore(referee.max_concurrent_matches)
         return slot
 
-    async def _available_referees(self) -> list[Referee]:
-        """Those that answer; waits where there is none."""
+    async def _available_referees(self, unwilling: Container[str] = ()) -> list[Referee]:
+        """Those that answer; waits where there is none, but not for the unwilling."""
         while True:
             self._back.clear()
-            referees = self._season.roster.referees()
-            ready = [referee for agent_id, referee in referees.items() if not self._season.is_suspended(agent_id)]
-            if ready:
+            roster = self._season.roster.referees()
+            willing = {agent_id: referee for agent_id, referee in roster.items() if agent_id not in unwilling}
+            ready = [referee for agent_id, referee in willing.items() if not self._season.is_suspended(agent_id)]
+            if ready or not willing:
                 return ready
             self._log.error("no_referee", message="all referees are suspended; waiting for one to come back")
             await self._back.wait()
@@ -307,6 +324,9 @@ class Conductor:
 
     def _welcome(self, agent_id: str) -> None:
         """Tells one who comes back what it may have missed."""
+        for refusals in self._refusals.values():
+            refusals.pop(agent_id, None)  # it may take them now
+        self._back.set()
         member = self._season.roster.get(agent_id)
         if member is None:
             return

@@ -85,7 +85,6 @@ class ManagerWords:
             for player_id in pairing.players
         )
         league, scoring = self._season.league, self._season.scoring
-        more: dict[str, Any] = {"game_parameters": league.game_parameters} if league.game_parameters else {}
         return v2.StartMatch.write(
             **self._envelope(f"conv-{pairing.match_id.lower()}-001"),
             round_id=pairing.round_id,
@@ -99,7 +98,7 @@ class ManagerWords:
             player_B_endpoint=b["endpoint"],
             match_token=match_pass.shared,
             scoring={name: getattr(scoring, name) for name in scoring.__slots__},
-            **more,
+            game_parameters=league.game_parameters,
         )
 
     def standings_update(self, round_id: int, rows: Sequence[StandingsRow]) -> Message:

@@ -290,6 +290,7 @@ class Season:
                 matches=len(self.results),
                 standings=self.standings(),
                 tolerated=self.tolerated(),
+                broken_off={result.match_id: result.fault for result in self.results.values() if result.is_void},
             )
         )
 

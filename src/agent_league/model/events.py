@@ -104,6 +104,13 @@ class LeagueCompleted:
     standings: tuple[StandingsRow, ...]
     tolerated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What was put up with, by agent."""
+    broken_off: Mapping[str, str] = field(default_factory=dict)
+    """The matches that no player is at fault for having ended without a winner, and why each did."""
+
+    @property
+    def is_void(self) -> bool:
+        """Whether nobody has won it, as every match was broken off."""
+        return len(self.broken_off) == self.matches > 0
 
 
 Event = (

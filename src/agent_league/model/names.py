@@ -2,6 +2,8 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from difflib import get_close_matches
 
 CHECK_LEAGUE = "league_check"
 """The league of `league check`: what is played in it is no match, and leaves no trace."""
@@ -21,6 +23,13 @@ def is_showable(name: str) -> bool:
 def likeness(name: str) -> str:
     """What is the same for names that differ in case, width, blanks or the way their accents are written."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def there_are(name: str, known: Sequence[str]) -> str:
+    """What there is in place of a name that isn't there, in brackets; one that is much like it first."""
+    near = get_close_matches(name, known, n=1, cutoff=0.7)
+    meant = f"did you mean {near[0]}? " if near else ""
+    return f"({meant}there are: {', '.join(known) or 'none'})"
 
 
 def printable(text: str) -> str:

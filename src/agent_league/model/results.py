@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+FAULT = "fault"
+"""Among the details of a match that was broken off: why."""
+LONGEST_FAULT = 500
+
 
 class Outcome(StrEnum):
     """Who won: the `status` of a finished match."""
@@ -70,6 +74,16 @@ class MatchResult:
     terminations: Mapping[str, Termination] = field(default_factory=dict)
     tolerated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What the referee put up with, by player."""
+
+    @property
+    def is_void(self) -> bool:
+        """Whether it was broken off by no fault of the players."""
+        return all(self.terminations.get(player_id) is Termination.VOID for player_id in self.players)
+
+    @property
+    def fault(self) -> str:
+        """Why it was broken off, as far as its referee says."""
+        return str(self.details.get(FAULT) or "its referee doesn't say why")[:LONGEST_FAULT]
 
     def same_as(self, other: "MatchResult") -> bool:
         """Whether two reports of one match tell the same story."""

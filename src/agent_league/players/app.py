@@ -29,7 +29,7 @@ from agent_league.players.happenings import (
 )
 from agent_league.players.history import History
 from agent_league.players.learning import Learning
-from agent_league.players.observation import GameRecord, Strategy
+from agent_league.players.observation import GameRecord, Memory, Strategy
 from agent_league.players.scrutiny import Scrutiny
 from agent_league.players.sensors import Sensors
 from agent_league.players.staying import Stay
@@ -70,6 +70,7 @@ class PlayerSettings:
     league_id: str | None = None
     """The league to insist on; None: whichever the manager has."""
     seed: str | None = None
+    """Makes it repeatable: its strategy has its own dice, and knows nothing of earlier leagues nor of later ones."""
     exit_when_done: bool = False
     stay: bool = False
     """Whether it takes part in the next league at the same address, and the one after that."""
@@ -127,7 +128,8 @@ class Player:
         self._stay = Stay(self._session, carrier, settings.manager, self._remark, rng)
         self._sensors = Sensors(settings.seed, settings.display_name, self._clock)
         self._decision = Decision(strategy, self.log)
-        self._learning = Learning(strategy, settings.display_name, settings.home, self.log)
+        repeatable = settings.seed is not None
+        self._learning = Learning(strategy, settings.display_name, settings.home, self.log, keep=not repeatable)
         self._actuators = Actuators(self._clock, lambda: (self.agent_id, self._session.token))
         self._history: History | None = None
         self._scrutiny = Scrutiny()
@@ -274,8 +276,13 @@ class Player:
         self._watch(self.agent_id, Invited(message.match_id, game_type, message.opponent_id, accept))
         return self._actuators.join(message, accept=accept)
 
+    def _recalled(self) -> Memory:
+        """What the strategy may remember: under a seed, nothing but this league."""
+        memory = self._memory()
+        return memory.games if self._settings.seed is None else Memory(self.games_of_season)
+
     async def _asked_for_parity(self, message: v2.ChooseParityCall) -> Reply:
-        games = self._memory().games
+        games = self._recalled()
         self._enter_play()
         invitation = self._scrutiny.invitation(message.match_id)
         thought = await self._decision.decide(self._sensors.see_parity_call(message, self.agent_id, games, invitation))
@@ -283,7 +290,7 @@ class Player:
         return self._actuators.choose_parity(message, thought.move, thought.usage)
 
     async def _asked_for_move(self, message: v2.GameMoveCall) -> Reply:
-        games = self._memory().games
+        games = self._recalled()
         invitation = self._scrutiny.invitation(message.match_id)
         seen = self._sensors.see_move_call(message, self.agent_id, games, invitation)
         self._enter_play()

@@ -1,11 +1,14 @@
 """Decision: the strategy, and what becomes of a strategy that fails."""
 
 import asyncio
+import hashlib
 import inspect
 import sys
 import traceback
 from dataclasses import asdict
 from typing import Any
+
+import orjson
 
 from agent_league.log import JsonLogger
 from agent_league.players.legal import listed, spelled
@@ -13,7 +16,7 @@ from agent_league.players.observation import Observation, Strategy, Thought, Usa
 
 KEPT_DECISIONS = 1000
 
-Question = tuple[str, int, str]
+Question = tuple[str, int, bytes]
 
 
 class Decision:
@@ -116,4 +119,9 @@ async def ask(strategy: Strategy, observation: Observation) -> Thought:
 
 def _question(observation: Observation) -> Question:
     """A match that is played anew may ask for another move at the same step."""
-    return (observation.match_id, observation.step, repr((observation.legal_moves, observation.view)))
+    asked = (observation.legal_moves, observation.view)
+    try:
+        text = orjson.dumps(asked, default=repr, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # not from a message
+        text = repr(asked).encode(errors="replace")
+    return (observation.match_id, observation.step, hashlib.sha256(text).digest())

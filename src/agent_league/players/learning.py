@@ -22,10 +22,13 @@ NOT_SAFE = re.compile(r"[^A-Za-z0-9]+")
 
 
 class Learning:
-    """Calls a strategy's `learn`, `saved` and `restore`, those that it has."""
+    """Calls a strategy's `learn`, `saved` and `restore`, those that it has; without `keep`, only `learn`."""
 
-    def __init__(self, strategy: Strategy, display_name: str, home: Path, log: JsonLogger) -> None:
+    def __init__(
+        self, strategy: Strategy, display_name: str, home: Path, log: JsonLogger, *, keep: bool = True
+    ) -> None:
         self._strategy = strategy
+        self._keep = keep
         self._log = log
         kind = type(strategy)
         self._owner = {"display_name": display_name, "strategy": f"{kind.__module__}.{kind.__qualname__}"}
@@ -36,7 +39,7 @@ class Learning:
         """Gives the strategy back what it learned in earlier leagues; what it can't take is put aside."""
         restore = getattr(self._strategy, "restore", None)
         try:
-            if restore is None or not self.path.exists():
+            if restore is None or not self._keep or not self.path.exists():
                 return
             if self._restored(restore):
                 self._log.info("learning_restored", file=self.path.name)
@@ -50,7 +53,7 @@ class Learning:
     def over(self, game: GameRecord) -> None:
         """A match is over."""
         learn = getattr(self._strategy, "learn", None)
-        if learn is not None and self._tried(learn, game) and hasattr(self._strategy, "saved"):
+        if learn is not None and self._tried(learn, game) and self._keep and hasattr(self._strategy, "saved"):
             self._projection.changed()
 
     def close(self) -> None:

@@ -14,6 +14,8 @@ from agent_league.players.legal import spelled
 Move = Any
 RECALLED = 200
 """So many of the latest moves tell a habit; older ones may be another."""
+MOST_PAYOFFS = 4096
+"""Rows of a table of payoffs that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +110,11 @@ class Observation:
     """When the answer has to be there, by the player's own clock; None where the referee doesn't say."""
     seat: int = 0
     """Ours: 0 is PLAYER_A, 1 is PLAYER_B."""
-    rules: Rules | None = None
-    """The rules, where the game is installed here; None: nothing is known of it but the legal moves."""
+    rules: Rules | None = field(default=None, repr=False)
+    """The rules, where the game is installed here; None: nothing is known of it but the legal moves.
+
+    In a league they are looked up when they are asked for, which may take seconds: nothing for an `instant` strategy.
+    """
 
     @property
     def memory(self) -> Memory:
@@ -175,7 +180,8 @@ class Observation:
     def best_reply(self, expected: Move) -> Move:
         """What pays best against a move that we expect; where nobody says what pays, something else than that move."""
         known = [(own, ours) for own, other, ours, _ in self.payoffs if other == expected]
-        paid = [(own, value) for own, value in known if self.is_legal(own)]
+        names = None if isinstance(self.legal_moves, range) else set(map(_name, self.legal_moves))
+        paid = [(own, value) for own, value in known if (self.is_legal(own) if names is None else _name(own) in names)]
         if not paid:
             return self.other_than(expected)
         most = max(value for _, value in paid)
@@ -205,8 +211,15 @@ def _payoffs(view: Any, seat: int) -> list[tuple[Move, Move, float, float]]:
     game = view.get("game") if isinstance(view, Mapping) else None
     tables = [shown.get("payoffs") for shown in (view, game) if isinstance(shown, Mapping)]
     table = next((table for table in tables if isinstance(table, list)), [])
-    rows = [row for row in table if isinstance(row, list) and len(row) == 4 and all(map(_is_number, row[2:]))]
+    rows = [
+        row for row in table[:MOST_PAYOFFS] if isinstance(row, list) and len(row) == 4 and all(map(_is_number, row[2:]))
+    ]
     return [(row[seat], row[1 - seat], row[2 + seat], row[3 - seat]) for row in rows]
+
+
+def _name(move: Move) -> Any:
+    """A move, or a name for one that can't be looked up by itself."""
+    return repr(move) if isinstance(move, list | dict) else move
 
 
 def _is_number(value: Any) -> bool:

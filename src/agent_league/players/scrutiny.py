@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass, field
 
-from agent_league.games.fairness import draw_problem
+from agent_league.games.fairness import draw_problem, seed_problem
+from agent_league.games.registry import is_from_source
 from agent_league.players.observation import Move
 from agent_league.protocol import v2
 
 KEPT_MATCHES = 1000
+KEPT_ANSWERS = 10_000
+"""Of one match; where there are more, they aren't compared."""
 
 
 @dataclass(slots=True)
@@ -37,7 +40,8 @@ class Scrutiny:
         return True
 
     def answered(self, match_id: str, step: int, move: Move) -> None:
-        if memo := self._memos.get(match_id):
+        memo = self._memos.get(match_id)
+        if memo and len(memo.answers) < KEPT_ANSWERS:
             memo.answers[step] = move
 
     def invitation(self, match_id: str) -> v2.GameInvitation | None:
@@ -56,7 +60,13 @@ class Scrutiny:
 def _choice_problem(memo: _Memo, over: v2.GameOver, player_id: str) -> str | None:
     told = (over.game_result.choices or {}).get(player_id)
     answers = [memo.answers[step] for step in sorted(memo.answers)]
-    if not answers or told is None or told == answers or (len(answers) == 1 and told == answers[0]):
+    if (
+        not answers
+        or len(answers) >= KEPT_ANSWERS
+        or told is None
+        or told == answers
+        or (len(answers) == 1 and told == answers[0])
+    ):
         return None
     return f"it says that we chose {told!r:.80}, but we chose {answers!r:.80}"
 
@@ -64,9 +74,11 @@ def _choice_problem(memo: _Memo, over: v2.GameOver, player_id: str) -> str | Non
 def _draw_problem(invitation: v2.GameInvitation, over: v2.GameOver, player_id: str) -> str | None:
     if invitation.opponent_id is None or invitation.role_in_match is None:
         return None
-    players = (player_id, invitation.opponent_id)
+    players, game_type = (player_id, invitation.opponent_id), over.game_type or "even_odd"
+    if is_from_source(game_type):  # what its library does, and for how long, nobody knows
+        return seed_problem(invitation.draw_commitment, over.draw_seed)
     return draw_problem(
-        game_type=over.game_type or "even_odd",
+        game_type=game_type,
         parameters=invitation.game_parameters,
         players=players if invitation.role_in_match == "PLAYER_A" else players[::-1],
         promised=invitation.draw_commitment,

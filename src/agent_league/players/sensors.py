@@ -1,7 +1,7 @@
 """Sensors: from messages to what the player thinks in."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from random import Random
@@ -20,7 +20,25 @@ from agent_league.protocol.move_schema import EXPECTED, NotMoves, moves_of
 PARITIES = ("even", "odd")
 LONGEST_DETAILS = 4096
 """Characters that a result may say beside what we know it by; a history is kept for long."""
+LONGEST_MOVES = 100_000
+"""Characters of a player's moves in one match."""
 LONGEST_LIMIT = timedelta(days=1)
+
+
+class Seen(Observation):
+    """An observation whose rules are looked up by whoever asks for them; most strategies never do."""
+
+    __slots__ = ("_look_up",)
+
+    def look_up_rules(self, look_up: Callable[[], Rules | None]) -> None:
+        self._look_up = look_up
+        del self.rules
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "rules":
+            raise AttributeError(f"an observation has no {name!r:.80}")
+        self.rules = self._look_up()
+        return self.rules
 
 
 class Sensors:
@@ -114,7 +132,7 @@ class Sensors:
         invited_against = invitation.opponent_id if invitation else None
         role = role or (invitation.role_in_match if invitation else None)
         parameters = invitation.game_parameters if invitation else None
-        return Observation(
+        seen = Seen(
             game_type=game_type,
             match_id=call.match_id,
             player_id=player_id,
@@ -128,8 +146,9 @@ class Sensors:
             random=self._dice(call.match_id, step),
             deadline=self._deadline(call),
             seat=1 if role == "PLAYER_B" else 0,
-            rules=_rules(game_type, orjson.dumps(parameters or {})),
         )
+        seen.look_up_rules(lambda: _rules(game_type, orjson.dumps(parameters or {})))
+        return seen
 
     def _deadline(self, call: v2.ChooseParityCall | v2.GameMoveCall) -> datetime | None:
         """How long the referee gives us, from now: its clock may be wrong, or ours."""
@@ -178,6 +197,6 @@ def _unplayable(field: str, problem: str, **more: Any) -> Refusal:
 
 
 def _moves(choice: Any) -> tuple[Any, ...]:
-    if choice is None:
+    if choice is None or len(repr(choice)) > LONGEST_MOVES:
         return ()
     return tuple(choice) if isinstance(choice, list) else (choice,)

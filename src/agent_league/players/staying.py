@@ -14,6 +14,8 @@ from agent_league.transport.session import Remark, Session
 
 OPEN = "REGISTRATION"
 ASK_SECONDS = 5.0
+LEAST_STAY = 2.0
+"""Seconds from one registration to the next: a manager whose leagues end at once isn't let to wear us out."""
 
 
 class Stay:
@@ -26,6 +28,7 @@ class Stay:
         self._remark = remark
         self._rng = rng or Random()  # noqa: S311 - jitter
         self._attempts = 0
+        self._next = 0.0
         self._told: set[str] = set()
 
     async def return_or_join(self) -> None:
@@ -48,6 +51,9 @@ class Stay:
                 await asyncio.sleep(reconnect_delay(self._attempts, self._rng))
             self._attempts += 1
             if await self._is_open():
+                now = asyncio.get_running_loop().time
+                await asyncio.sleep(max(0.0, self._next - now()))
+                self._next = now() + LEAST_STAY
                 self._session.leave()
                 try:
                     return await self._session.register()

@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from random import Random
 from typing import Any
 
 from agent_league.clock import Clock, SystemClock
-from agent_league.errors import CallFailed, ConfigError, ErrorCode, LeagueFailed, Refusal
-from agent_league.games.registry import Game, declared, load_game
+from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
+from agent_league.games.base import BadParameters
+from agent_league.games.registry import Game, UnknownGame, declared, is_from_source, playable
+from agent_league.games.tryout import breakdown
 from agent_league.log import JsonLogger
-from agent_league.model.agents import ANY_GAME, AgentState, Role, advance
+from agent_league.model.agents import ANY_GAME, AgentState, Role, advance, takes
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
@@ -98,7 +101,7 @@ class Referee:
         self._waiting: dict[str, v2.StartMatch] = {}
         self._group: asyncio.TaskGroup | None = None
         self._done = asyncio.Event()
-        handlers = RefereeHandlers(self._matches, self._running, self._begin, self._announced, self._league_completed)
+        handlers = RefereeHandlers(self._matches, self._running, self._ordered, self._announced, self._league_completed)
         self.changes = Changes()
         table = {**handlers.table(), **(tools or {})}
         self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict)
@@ -185,6 +188,17 @@ class Referee:
             if self._matches[match_id].verdict is None:
                 task.cancel()
 
+    async def _ordered(self, order: v2.StartMatch) -> None:
+        await self._prepare(order)
+        self._begin(order)
+
+    async def _prepare(self, order: v2.StartMatch) -> None:
+        """Loads a game of a source in a thread and tries its parameters there: other matches go on meanwhile."""
+        name = order.game_type
+        if is_from_source(name) and takes(self._settings.game_types, name):
+            with suppress(Exception):  # whatever is wrong with it is said when the match is to begin
+                await asyncio.to_thread(self._loaded, name, order.game_parameters)
+
     def _begin(self, order: v2.StartMatch) -> None:
         """Takes a match, unless it has this order already; refuses what it can't take."""
         known = self._matches.get(order.match_id)
@@ -213,7 +227,7 @@ class Referee:
         self._remember(play)
         self._running[order.match_id] = self._group.create_task(self._see_through(play))
 
-    def _announced(self, message: v2.RoundAnnouncement) -> None:
+    async def _announced(self, message: v2.RoundAnnouncement) -> None:
         """A manager that isn't ours may know no other way to start matches than to announce them."""
         if self._session.has_key:
             return
@@ -226,7 +240,9 @@ class Referee:
                 self._remark(f"{match.match_id} was announced without the players' addresses, and can't be played.")
                 continue
             if len(self._waiting) < MOST_WAITING:
-                self._waiting[match.match_id] = order_of(message, match)
+                order = order_of(message, match)
+                await self._prepare(order)
+                self._waiting[match.match_id] = order
         self._begin_waiting()
 
     def _begin_waiting(self) -> None:
@@ -253,8 +269,8 @@ class Referee:
                 )
         if not self._session.has_key:
             self._check_addresses(order)
-        game, field = self._games.get(order.game_type), "game_type"
-        if game is None and ANY_GAME not in self._settings.game_types:
+        own, given = self._games.get(order.game_type), order.game_parameters
+        if own is None and ANY_GAME not in self._settings.game_types:
             raise Refusal(
                 ErrorCode.INVALID_MESSAGE_FORMAT,
                 f"{self.agent_id} doesn't referee {order.game_type[:80]!r}",
@@ -263,21 +279,18 @@ class Referee:
                 received=shown(order.game_type),
             )
         try:
-            if game is None:
-                game = self._games[order.game_type] = self._loaded(order.game_type)
-            field = "game_parameters"
-            return game.with_parameters(order.game_parameters) if order.game_parameters else game
+            return own if own and given is None else self._loaded(order.game_type, given)
         except Exception as error:  # noqa: BLE001 - a third party's game may raise anything, on anybody's parameters
-            why = str(error) if isinstance(error, ConfigError) else repr(error)
+            why = str(error) if isinstance(error, UnknownGame | BadParameters) else repr(error)
             raise Refusal(
                 ErrorCode.INVALID_MESSAGE_FORMAT,
                 f"{self.agent_id} can't referee {order.game_type[:80]!r}: {why[:400]}",
-                field=field,
+                field="game_type" if given is None or isinstance(error, UnknownGame) else "game_parameters",
             ) from None
 
-    def _loaded(self, game_type: str) -> Game:
-        """A game as our registry has it."""
-        return load_game(game_type).with_parameters(self._settings.games.parameters(game_type))
+    def _loaded(self, game_type: str, parameters: Mapping[str, Any] | None = None) -> Game:
+        """A game by an order's parameters; our registry's count where it brings none."""
+        return playable(game_type, self._settings.games.parameters(game_type) if parameters is None else parameters)
 
     def _check_addresses(self, order: v2.StartMatch) -> None:
         """A manager of ours has checked the players' addresses; whatever another one names must be allowed here."""
@@ -305,7 +318,8 @@ class Referee:
                 winner=verdict.winner,
                 terminations=play.match.terminations,
             )
-            self._remark(f"{match_id}: {verdict.reason}")
+            broken_off = f" was broken off, and nobody wins: {play.fault}"
+            self._remark(match_id + (broken_off if play.fault else f": {verdict.reason}"))
             counts = await self._report(play)
         except Exception as error:  # noqa: BLE001 - one match's fault must not end the others
             self.log.error("match_failed", match_id=match_id, error=repr(error))
@@ -321,8 +335,10 @@ class Referee:
         try:
             return await play.play()
         except Exception as error:  # noqa: BLE001 - a fault in a game's rules must not keep the league waiting
-            self.log.error("match_aborted", match_id=play.match.match_id, error=repr(error))
-            return await play.abort()
+            match = play.match
+            fault = breakdown(match.game, error, match.position)
+            self.log.error("match_aborted", match_id=match.match_id, error=repr(error), fault=fault)
+            return await play.abort(fault)
 
     async def _report(self, play: MatchPlay) -> bool | None:
         """Sends the report again until it is acknowledged or refused for good; whether it counts, where we can tell.

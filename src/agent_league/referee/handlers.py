@@ -1,6 +1,6 @@
 """The referee's tools."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
@@ -25,8 +25,8 @@ class RefereeHandlers:
         self,
         matches: Mapping[str, MatchPlay],
         running: Container[str],
-        begin: Callable[[v2.StartMatch], None],
-        announced: Callable[[v2.RoundAnnouncement], None],
+        begin: Callable[[v2.StartMatch], Awaitable[None]],
+        announced: Callable[[v2.RoundAnnouncement], Awaitable[None]],
         completed: Callable[[], None],
     ) -> None:
         self._matches = matches
@@ -49,7 +49,7 @@ class RefereeHandlers:
         }
 
     async def start_match(self, message: v2.StartMatch) -> Reply:
-        self._begin(message)
+        await self._begin(message)
         return OK
 
     async def get_match_state(self, params: Mapping[str, Any]) -> Reply:
@@ -74,7 +74,7 @@ class RefereeHandlers:
         return str(self._matches[match_id].match.state) if match_id in self._running else None
 
     async def round_announced(self, message: v2.RoundAnnouncement) -> Reply:
-        self._announced(message)
+        await self._announced(message)
         return OK
 
     async def take_answer(self, message: Message) -> Reply:

@@ -1,11 +1,14 @@
 """A match as a state machine: pure, driven from outside with joins, moves, draws and failures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import orjson
 
 from agent_league.games.base import CHANCE, Move, State, allows, in_words, is_long, winning_seat
 from agent_league.games.registry import Game
+from agent_league.games.wire import PlainWire
 from agent_league.model.results import MatchState, Outcome, Termination
 
 ROLES = ("PLAYER_A", "PLAYER_B")
@@ -58,6 +61,14 @@ class Match:
         """A player is out: the match ends here."""
         self.terminations[player_id] = how
         self.state = MatchState.FINISHED
+
+    def rest_in_plain_words(self) -> None:
+        """Before a match is broken off: where its game can't even tell of it, the plain words do."""
+        try:
+            told = self.game.result(self.position, self.moves, self.players)
+            orjson.dumps((told, self.game.wire.details(self.position, self.moves, self.players)))
+        except Exception:  # noqa: BLE001 - a third party's rules and words may raise anything
+            self.game = replace(self.game, wire=PlainWire(), payoffs=False)
 
     def to_move(self) -> tuple[str, ...]:
         """The players who are asked now."""

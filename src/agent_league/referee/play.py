@@ -13,7 +13,7 @@ from agent_league.games.base import Move
 from agent_league.games.draw import commitment, draw, new_match_seed
 from agent_league.games.registry import Game
 from agent_league.model.agents import AgentState
-from agent_league.model.results import MatchResult, MatchState, Scoring, Termination
+from agent_league.model.results import FAULT, MatchResult, MatchState, Scoring, Termination
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2.control import MatchPlayer
@@ -66,6 +66,8 @@ class MatchPlay:
             for player_id, player in self._players.items()
         }
         self.verdict: Verdict | None = None
+        self.fault: str | None = None
+        """Why it was broken off, where no player is to blame."""
 
     @property
     def failures(self) -> dict[str, int]:
@@ -81,7 +83,7 @@ class MatchPlay:
         """What the manager is told; the match must be over."""
         if self.verdict is None:
             raise RuntimeError(f"{self.match.match_id} is not over")
-        return write_report(self._setting, self.verdict, token, self.score(), self.failures, self.tolerated)
+        return write_report(self._setting, self.verdict, token, self.score(), self.failures, self.tolerated, self.fault)
 
     def take(self, message: Message) -> None:
         """Takes an answer that a player sends by itself; where nobody waits for it, it came too late."""
@@ -115,8 +117,10 @@ class MatchPlay:
         await self._tell()
         return self.verdict
 
-    async def abort(self) -> Verdict:
+    async def abort(self, fault: str) -> Verdict:
         """Ends a match that can't go on by no fault of the players: nobody wins, and both are told."""
+        self.fault = fault
+        self.match.rest_in_plain_words()
         for player_id in self.match.players:
             self.match.fail(player_id, Termination.VOID)
         self.transcript.entered(self.match.state)
@@ -164,6 +168,7 @@ class MatchPlay:
                 "winner_player_id": verdict.winner,
                 **match.game.result(match.position, match.moves, match.players),
                 "reason": verdict.reason,
+                **({FAULT: self.fault} if self.fault else {}),
                 "score": self.score(),
                 "terminations": {
                     player: str(match.terminations.get(player, Termination.NORMAL)) for player in match.players

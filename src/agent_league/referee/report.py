@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from agent_league.clock import format_utc
+from agent_league.model.results import FAULT
 from agent_league.protocol import v1, v2
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.dialect import Setting
@@ -20,8 +21,12 @@ def write_report(
     score: Mapping[str, int],
     failures: Mapping[str, int],
     tolerated: Mapping[str, list[str]],
+    fault: str | None = None,
 ) -> Call:
-    """The report alone carries the referee's own league token; in v1 it travels beside the message."""
+    """The report alone carries the referee's own league token; in v1 it travels beside the message.
+
+    The details of a match that was broken off say why.
+    """
     match, order = setting.match, setting.order
     ours = {
         "terminations": {player: str(how) for player, how in match.terminations.items()},
@@ -42,7 +47,10 @@ def write_report(
         result={
             "winner": verdict.winner,
             "score": dict(score),
-            "details": match.game.wire.details(match.position, match.moves, match.players),
+            "details": {
+                **match.game.wire.details(match.position, match.moves, match.players),
+                **({FAULT: fault} if fault else {}),
+            },
             "status": str(verdict.outcome),
             "reason": verdict.reason,
             **ours,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_league.errors import ErrorCode
-from agent_league.games.base import Move
+from agent_league.games.base import Move, moves_are_public
 from agent_league.games.wire import offered
 from agent_league.log import redacted
 from agent_league.model.results import Outcome
@@ -70,7 +70,7 @@ class WordsV1:
 
     def question(self, limit: float) -> Call:
         match = self._match
-        special: dict[str, Any] = {"previous_plays": _plays(match)}
+        special: dict[str, Any] = {"previous_plays": self._plays()}
         if self.wire.call is not FIRST_GAME:
             special |= {
                 "game_type": match.game.game_type,
@@ -86,7 +86,7 @@ class WordsV1:
         return self._call(self.wire.method, v1.PlayRequest, v1.PlayResponse.TYPE, game_state=state)
 
     def validation(self, author: str, move: Move) -> Call | None:
-        play = {"action": "choose", "value": move}
+        play = {"action": "choose", "value": move} if self._may_know(author) else None
         return self._validation(author, play, "VALID", None, "PLAY_VALIDATION")
 
     def mishap(self, mishap: Mishap) -> Call:
@@ -98,6 +98,18 @@ class WordsV1:
 
     def game_over(self, verdict: Verdict, draw_seed: str) -> Call:
         return self._call("notify_match_result", v1.GameResult, result=result_v1(self._match, verdict))
+
+    def _may_know(self, author: str) -> bool:
+        return author == self._player_id or moves_are_public(self._match.game.rules)
+
+    def _plays(self) -> list[dict[str, Any]]:
+        """The plays that this player may know: those of the steps before this one."""
+        return [
+            {"turn": at, "player_id": player_id_v1(player), "value": move}
+            for at, step in enumerate(self._match.moves, start=1)
+            for player, move in step.items()
+            if self._may_know(player)
+        ]
 
     def _validation(self, author: str, play: Any, status: str, error: str | None, method: str) -> Call:
         told = {"player_id": player_id_v1(author), "play": play, "status": status, "error": error}
@@ -145,15 +157,6 @@ def result_v1(match: Match, verdict: Verdict) -> dict[str, Any]:
             reason=_translated(match, verdict.reason),
         ),
     }
-
-
-def _plays(match: Match) -> list[dict[str, Any]]:
-    """The plays that everybody has seen: those of the steps before this one."""
-    return [
-        {"turn": at, "player_id": player_id_v1(player), "value": move}
-        for at, step in enumerate(match.moves, start=1)
-        for player, move in step.items()
-    ]
 
 
 def _reason(mishap: Mishap) -> str:

@@ -31,6 +31,7 @@ from agent_league.games.base import (
 )
 from agent_league.games.registry import Game
 from agent_league.games.repeated import Repeated
+from agent_league.games.tryout import breakdown, returns_problem
 from agent_league.players.actuators import Actuators
 from agent_league.players.sensors import Sensors
 from agent_league.protocol.checks import read_fields
@@ -56,6 +57,7 @@ def check_game(
 
     `secret_until_drawn=False` is for a game that shows simultaneous choices before chance acts on them.
     """
+    assert isinstance(game, Game), f"expected a Game, such as Game('my_game', MyRules()); found {game!r:.100}"
     contract = GameContract(game, max_steps, secret_until_drawn=secret_until_drawn)
     try:
         for seed in seeds:
@@ -65,7 +67,7 @@ def check_game(
     except AssertionError:
         raise
     except Exception as error:
-        raise AssertionError(f"{game.game_type}: its rules or its words break down with {error!r}") from error
+        raise AssertionError(f"{game.game_type}: {breakdown(game, error)}") from error
 
 
 class GameContract:
@@ -320,10 +322,10 @@ class GameContract:
         return self._game.wire.reason(state, said, PLAYERS, None if seat is None else PLAYERS[seat])
 
     def _check_end(self, state: State, said: Said) -> None:
-        returns: tuple[Any, ...] = tuple(self._rules.returns(state))
-        numbers = [isinstance(value, int | float) and math.isfinite(value) for value in returns]
-        self._claim(numbers == [True, True], f"returns must be a finite number for each seat, found {returns!r}")
-        restored = tuple(self._rules.returns(_restored(state)))
+        returns = self._rules.returns(state)
+        problem = returns_problem(returns)
+        self._claim(problem is None, problem or "")
+        restored = self._rules.returns(_restored(state))
         self._claim(restored == returns, f"a round trip of {state!r} through JSON changes the returns: {restored!r}")
         reason = self._reason(state, said)
         self._claim(isinstance(reason, str) and bool(reason), f"a reason must be a sentence, found {reason!r}")

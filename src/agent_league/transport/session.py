@@ -45,6 +45,12 @@ STRANGERS = (
     ErrorCode.REFEREE_NOT_REGISTERED,
 )
 """What a manager says to somebody whom it doesn't know, or no longer."""
+UNSUPPORTED_GAME = "Unsupported game type"
+"""The protocol's words for a league of a game that the applicant doesn't name."""
+OTHER_GAME = (
+    '; you take {games}. Name the league\'s game too, or "*" for any: `games` of play(), --game of a command, or '
+    "game_types in the configuration"
+)
 
 
 class Credentials(Protocol):
@@ -209,7 +215,9 @@ class Session:
                 await self.register()
 
     def leave(self) -> None:
-        """Puts away what belongs to a league that is over; the next one may give us another id."""
+        """Puts away what belongs to a league that is over; the next one may give us another id, and gets a new key."""
+        if self.token:
+            self._key, self._kept = secrets.token_hex(32), False
         self.token = self.league_id = None
         self._public_key = self._verifier = None
         self._referees = {}
@@ -382,7 +390,9 @@ class Session:
         status = answer.get("status")
         if status == "REJECTED":
             why = f"{answer.get('reason')} ({answer.get('detail')})" if answer.get("detail") else answer.get("reason")
-            raise LeagueFailed(f"{self._manager} rejected the registration: {str(why)[:500]}")
+            other_game = answer.get("reason") == UNSUPPORTED_GAME
+            remedy = OTHER_GAME.format(games=", ".join(self._applicant.game_types)) if other_game else ""
+            raise LeagueFailed(f"{self._manager} rejected the registration: {str(why)[:500]}{remedy}")
         agent_id = answer.get(f"{self._applicant.role}_id")
         if status != "ACCEPTED" or not isinstance(agent_id, str):
             raise LeagueFailed(f"{self._manager} answered the registration with {str(redacted(answer))[:200]!r}")

@@ -60,7 +60,7 @@ def _wins(board: list[str], index: int, connect: int) -> bool:
     """Whether the top disc of a column is in a line of its own kind that is long enough."""
     column = board[index]
     disc = column[-1]
-    if column.endswith(disc * connect):
+    if len(column) >= connect and column.endswith(disc * connect):
         return True
     height = len(column) - 1
     right, left = board[index + 1 :], board[:index][::-1]

@@ -1,5 +1,6 @@
 """Even/Odd: both choose a parity, the referee draws a number, the one who was right wins."""
 
+from agent_league.games.even_odd.picture import show
 from agent_league.games.even_odd.rules import EvenOddRules
 from agent_league.games.even_odd.wire import EvenOddWire
 from agent_league.games.registry import Game
@@ -27,4 +28,5 @@ EVEN_ODD = Game(
     parameters={"min_number": 1, "max_number": 10},
     title="Even/Odd",
     how_to_play=HOW_TO_PLAY,
+    show=show,
 )

@@ -1,6 +1,7 @@
 """Odds and Evens: both show one finger or two, and the parity of the sum decides."""
 
 from agent_league.games.odds_and_evens.rules import OddsAndEvensRules
+from agent_league.games.pictures import show_payoffs
 from agent_league.games.registry import Game
 
 HOW_TO_PLAY = """\
@@ -24,4 +25,5 @@ ODDS_AND_EVENS = Game(
     parameters={"repeat": 15},
     title="Odds and Evens",
     how_to_play=HOW_TO_PLAY,
+    show=show_payoffs,
 )

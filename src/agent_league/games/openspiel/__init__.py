@@ -9,6 +9,7 @@ from agent_league.games.openspiel.rules import HOW_MANY_PLAY, OpenSpielRules, ki
 from agent_league.games.registry import Game
 
 PREFIX = "openspiel:"
+INSTALL = "pip install 'agent-league[games]' (in a checkout: .venv/bin/pip install -e '.[games]')"
 
 HOW_TO_PLAY = """\
 {long_name}, as the library OpenSpiel plays it: {dynamics}, and {information}.
@@ -38,8 +39,10 @@ class OpenSpielGames:
     def load(self, name: str) -> Game:
         kind = _kinds().get(name)
         if kind is None:
-            near = ", ".join(get_close_matches(name, self.names(), cutoff=0.5)) or "none"
-            raise ConfigError("game_type", "", f"OpenSpiel has no game {name!r:.80} (names like it: {near})")
+            near = ", ".join(get_close_matches(name, self.names(), cutoff=0.5))
+            like = f" (names like it: {near})" if near else ""
+            lists = "`league games openspiel` lists them"
+            raise ConfigError("game_type", "", f"OpenSpiel has no game {name!r:.80}{like}; {lists}")
         obstacle = _obstacle(kind)
         if obstacle:
             raise ConfigError("game_type", "", f"{PREFIX}{name} can't be played in a league: it {obstacle}")
@@ -55,8 +58,7 @@ def _kinds() -> dict[str, Any]:
     try:
         return kinds()
     except ImportError as error:
-        hint = f'OpenSpiel is not installed ({error}): pip install "agent-league[games]"'
-        raise ConfigError("game_type", PREFIX + "...", hint) from None
+        raise ConfigError("openspiel", "", f"OpenSpiel is not installed ({error}): {INSTALL}") from None
 
 
 def _obstacle(kind: Any) -> str | None:

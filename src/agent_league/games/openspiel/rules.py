@@ -89,6 +89,7 @@ class OpenSpielRules:
         known, kind = library().GameType, self._kind
         self._is_matrix = kind.information == known.Information.ONE_SHOT
         by_turns = kind.dynamics == known.Dynamics.SEQUENTIAL
+        self.public_moves = kind.information != known.Information.IMPERFECT_INFORMATION
         self.perfect_information = by_turns and kind.information == known.Information.PERFECT_INFORMATION
 
     def new(self, config: Mapping[str, Any]) -> State:

@@ -8,6 +8,7 @@ from agent_league.games.pettingzoo.rules import PettingZooRules, env_ids, make, 
 from agent_league.games.registry import Game
 
 PREFIX = "pettingzoo:"
+INSTALL = "pip install 'agent-league[games]' (in a checkout: .venv/bin/pip install -e '.[games]')"
 
 HOW_TO_PLAY = """\
 {title}, an environment of the library PettingZoo ({env_id}): the agents move by turns.
@@ -30,8 +31,10 @@ class PettingZooGames:
     def load(self, name: str) -> Game:
         known = _env_ids()
         if name not in known:
-            near = ", ".join(get_close_matches(name, known, cutoff=0.5)) or "none"
-            raise ConfigError("game_type", "", f"PettingZoo has no environment {name!r:.80} (names like it: {near})")
+            near = ", ".join(get_close_matches(name, known, cutoff=0.5))
+            like = f" (names like it: {near})" if near else ""
+            lists = "`league games pettingzoo` lists them"
+            raise ConfigError("game_type", "", f"PettingZoo has no environment {name!r:.80}{like}; {lists}")
         problem = _problem(name)
         if problem:
             raise ConfigError("game_type", "", f"{PREFIX}{name} can't be played in a league: it {problem}")
@@ -52,8 +55,7 @@ def _env_ids() -> dict[str, str]:
     try:
         return env_ids()
     except ImportError as error:
-        hint = f'PettingZoo is not installed ({error}): pip install "agent-league[games]"'
-        raise ConfigError("game_type", PREFIX + "...", hint) from None
+        raise ConfigError("pettingzoo", "", f"PettingZoo is not installed ({error}): {INSTALL}") from None
 
 
 def _problem(name: str) -> str | None:

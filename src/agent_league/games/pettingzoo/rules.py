@@ -111,6 +111,9 @@ class Life:
 class PettingZooRules:
     """The rules of one environment of PettingZoo. `tried` goes without a trial of the parameters."""
 
+    public_moves = False
+    """Some have their agents choose one after the other what counts as chosen at once."""
+
     def __init__(self, name: str, *, tried: bool = False) -> None:
         self._name = name
         self._tried = tried

@@ -1,5 +1,6 @@
 """The iterated prisoner's dilemma: cooperating pays both, defecting pays one."""
 
+from agent_league.games.pictures import show_payoffs
 from agent_league.games.prisoners_dilemma.rules import DEFAULTS, PrisonersDilemmaRules
 from agent_league.games.registry import Game
 
@@ -26,5 +27,6 @@ PRISONERS_DILEMMA = Game(
     parameters={"repeat": 50, **DEFAULTS},
     title="Iterated Prisoner's Dilemma",
     how_to_play=HOW_TO_PLAY,
+    show=show_payoffs,
     payoffs=True,
 )

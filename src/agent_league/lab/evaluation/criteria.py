@@ -5,18 +5,18 @@ A criterion that the games can't decide is not judged, and says why: too few gam
 
 from dataclasses import dataclass
 from enum import StrEnum
-from math import exp, fsum, lgamma, log
 
-from agent_league.lab.evaluation.model import Ending, Evaluation, longest_run
+from agent_league.lab.evaluation.model import Chances, Ending, Evaluation, Moves, longest_run
+from agent_league.lab.statistics import at_least
 
 IN_A_ROW = 50
-"""Games in a row without a timeout, without a technical loss."""
+"""So many games must have been played without a timeout, without a technical loss."""
 ENOUGH_GAMES = 100
 WINNING = 0.6
 RANDOM = "random"
 
 
-class Verdict(StrEnum):
+class Judgement(StrEnum):
     """What is to be said of a criterion."""
 
     PASS = "PASS"  # noqa: S105 - a verdict, not a secret
@@ -29,7 +29,7 @@ class Criterion:
     """One demand, and what was found."""
 
     name: str
-    verdict: Verdict
+    verdict: Judgement
     found: str
     note: str = ""
 
@@ -42,6 +42,7 @@ def judge(evaluation: Evaluation) -> tuple[Criterion, ...]:
         _no_technical_losses(evaluation),
         _win_rate(evaluation),
         _graceful(evaluation),
+        *([_own_moves(evaluation.moves)] if evaluation.moves else []),
     )
 
 
@@ -49,16 +50,16 @@ def _valid_messages(evaluation: Evaluation) -> Criterion:
     name = "Every message is valid"
     messages, faulty = evaluation.messages, evaluation.faulty
     if not messages:
-        return Criterion(name, Verdict.FAIL, "no message came at all")
+        return Criterion(name, Judgement.FAIL, "no message came at all")
     found = f"{messages - faulty} of {messages} messages are in the protocol's own form"
-    return Criterion(name, Verdict.FAIL if faulty else Verdict.PASS, f"{found} ({_percent(1 - faulty / messages)})")
+    return Criterion(name, Judgement.FAIL if faulty else Judgement.PASS, f"{found} ({_percent(1 - faulty / messages)})")
 
 
 def _no_timeouts(evaluation: Evaluation) -> Criterion:
     games = evaluation.games
     run = longest_run(game.timeouts == 0 for game in games)
     found = f"{evaluation.timeouts} timeouts in {len(games)} games; the longest run without one: {run}"
-    return _in_a_row(f"No timeouts in {IN_A_ROW} consecutive games", run, bool(evaluation.timeouts), found)
+    return _in_a_row(f"No timeouts in {IN_A_ROW} consecutive games", evaluation, evaluation.timeouts, found)
 
 
 def _no_technical_losses(evaluation: Evaluation) -> Criterion:
@@ -66,15 +67,16 @@ def _no_technical_losses(evaluation: Evaluation) -> Criterion:
     lost = sum(game.ending is Ending.TECHNICAL_LOSS for game in games)
     run = longest_run(game.ending is not Ending.TECHNICAL_LOSS for game in games)
     found = f"{lost} technical losses in {len(games)} games; the longest run without one: {run}"
-    return _in_a_row(f"No technical loss in {IN_A_ROW} consecutive games", run, bool(lost), found)
+    return _in_a_row(f"No technical loss in {IN_A_ROW} consecutive games", evaluation, lost, found)
 
 
-def _in_a_row(name: str, run: int, failed: bool, found: str) -> Criterion:
-    if run >= IN_A_ROW:
-        return Criterion(name, Verdict.PASS, found)
-    if failed:
-        return Criterion(name, Verdict.FAIL, found)
-    return Criterion(name, Verdict.NOT_JUDGED, found, f"{IN_A_ROW} games in all are needed; --games asks for more.")
+def _in_a_row(name: str, evaluation: Evaluation, failures: int, found: str) -> Criterion:
+    """One failure is one too many, wherever it is: a player isn't asked for its best 50 games."""
+    if failures:
+        return Criterion(name, Judgement.FAIL, found)
+    if len(evaluation.games) >= IN_A_ROW:
+        return Criterion(name, Judgement.PASS, found)
+    return Criterion(name, Judgement.NOT_JUDGED, found, f"{IN_A_ROW} games in all are needed; --games asks for more.")
 
 
 def _win_rate(evaluation: Evaluation) -> Criterion:
@@ -82,58 +84,58 @@ def _win_rate(evaluation: Evaluation) -> Criterion:
     series = evaluation.against(RANDOM)
     games = len(series.counted) if series else 0
     if series is None or not games:
-        return Criterion(name, Verdict.NOT_JUDGED, "no game against random was played")
-    won = series.win_rate
+        return Criterion(name, Judgement.NOT_JUDGED, "no game against random was played")
+    won = series.score.win_rate
     found = (
         f"{series.wins} of {games} games won: {_percent(won.value)}, "
         f"95% interval {_percent(won.low)} to {_percent(won.high)}"
     )
-    if evaluation.luck is not None:
-        return Criterion(name, Verdict.NOT_JUDGED, found, _luck(evaluation, games, evaluation.luck))
+    if note := _out_of_reach(evaluation.title, evaluation.chances, games):
+        return Criterion(name, Judgement.NOT_JUDGED, found, note)
     if evaluation.has_amounts:
         note = "In this game it counts how much a player has, not who has more: look at the mean payoffs."
-        return Criterion(name, Verdict.NOT_JUDGED, found, note)
+        return Criterion(name, Judgement.NOT_JUDGED, found, note)
     if games < ENOUGH_GAMES:
         note = f"{ENOUGH_GAMES} games are needed, and {games} were played."
-        return Criterion(name, Verdict.NOT_JUDGED, found, note)
-    return Criterion(name, Verdict.PASS if won.value > WINNING else Verdict.FAIL, found)
+        return Criterion(name, Judgement.NOT_JUDGED, found, note)
+    note = f"The interval includes {WINNING:.0%}: play more games to be sure." if won.low <= WINNING <= won.high else ""
+    return Criterion(name, Judgement.PASS if won.value > WINNING else Judgement.FAIL, found, note)
 
 
-def _luck(evaluation: Evaluation, games: int, chance: float) -> str:
-    sentence = (
-        f"No skill can reach this mark in {evaluation.title}: against a player that chooses at random, every choice "
-        "wins as often as any other. "
-    )
-    parameters = evaluation.parameters
-    if parameters.get("repeat", 1) != 1 or parameters.get("first_to") is not None:
+def _out_of_reach(title: str, chances: Chances | None, games: int) -> str:
+    """Why no skill can reach the mark; empty: it may."""
+    if chances is None or not (chances.alike or (chances.single and chances.most <= WINNING)):
+        return ""
+    sentence = f"No skill can reach this mark in {title}: against a player that chooses at random, "
+    if not chances.alike:
+        return f"{sentence}the most that can be reached is {_percent(chances.most)}."
+    sentence += "every choice wins as often as any other. "
+    if not chances.single:
         return sentence + "A match of several such games changes nothing about that."
     needed = games * 3 // 5 + 1
     return (
-        f"{sentence}Chance wins {_percent(chance)} of the games; to win {needed} of {games} has a probability of "
-        f"{_tiny(at_least(needed, games, chance))}."
+        f"{sentence}Chance wins {_percent(chances.most)} of the games; to win {needed} of {games} has a probability of "
+        f"{_tiny(at_least(needed, games, chances.most))}."
     )
+
+
+def _own_moves(moves: Moves) -> Criterion:
+    found = f"the strategy failed in {moves.failed} of {moves.asked} moves"
+    if moves.failed:
+        found += f", and a random one was played; first: {moves.first_failure}"
+    return Criterion("Every move is the strategy's own", Judgement.FAIL if moves.failed else Judgement.PASS, found)
 
 
 def _graceful(evaluation: Evaluation) -> Criterion:
     name = "Handles errors gracefully"
     done = evaluation.conformance
     if done.unjudged:
-        return Criterion(name, Verdict.NOT_JUDGED, done.unjudged)
+        return Criterion(name, Judgement.NOT_JUDGED, done.unjudged)
     found = (
         f"{done.passed} of the steps with bad input passed, {len(done.warned)} with a warning, "
         f"{len(done.failed)} failed, {done.skipped} skipped"
     )
-    return Criterion(name, Verdict.FAIL if done.failed else Verdict.PASS, found)
-
-
-def at_least(successes: int, trials: int, chance: float) -> float:
-    """How likely so many or more come about by chance."""
-
-    def likelihood(count: int) -> float:
-        ways = lgamma(trials + 1) - lgamma(count + 1) - lgamma(trials - count + 1)
-        return exp(ways + count * log(chance) + (trials - count) * log(1 - chance))
-
-    return min(1.0, fsum(likelihood(count) for count in range(max(successes, 0), trials + 1)))
+    return Criterion(name, Judgement.FAIL if done.failed else Judgement.PASS, found)
 
 
 def _percent(share: float) -> str:

@@ -7,27 +7,29 @@ import asyncio
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent_league.clock import SystemClock, format_utc
 from agent_league.config import PlayerDefaults
-from agent_league.config.models import CircuitBreaker, Timeouts
+from agent_league.config.models import Timeouts
 from agent_league.conformance.bench import Options
 from agent_league.conformance.key import checker_key
+from agent_league.conformance.stand_ins import open_manager
 from agent_league.errors import UserError
 from agent_league.games.registry import Game
-from agent_league.lab.evaluation.luck import luck_against_random
-from agent_league.lab.evaluation.model import Conformance, Ending, Evaluation, Played, Series
+from agent_league.lab.evaluation.luck import chances_against_random
+from agent_league.lab.evaluation.model import Conformance, Encounter, Ending, Evaluation, PracticeGame
 from agent_league.lab.evaluation.opponents import EARLIER, opponents_of
-from agent_league.lab.evaluation.partners import BothWays, Contestant, Partner, sit_down
-from agent_league.lab.evaluation.practice import PracticeManager, PracticeReferee, open_manager
-from agent_league.lab.evaluation.table import Table
-from agent_league.lab.evaluation.visitor import Visitor, met
+from agent_league.lab.evaluation.partners import BothWays, Entrant, Partner, Room, sit_down
+from agent_league.lab.evaluation.practice import PracticeManager, PracticeReferee
+from agent_league.lab.evaluation.table import FAILURES, PracticeTable
+from agent_league.lab.evaluation.visitor import Host, Visitor, met
+from agent_league.lab.evaluation.watched import Watched
 from agent_league.league.passes import Passes
-from agent_league.players.strategies import check_strategy, strategy_games, strategy_names
+from agent_league.players.strategies import check_strategy, load_strategy, strategy_names, unsuited
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.transport.http_client import HttpCarrier
@@ -40,8 +42,8 @@ ANNOUNCED = 100
 """Games that a player is told of at once."""
 PLAYER = "the player"
 NO_EARLIER = "no earlier version was named: give its address or its strategy with --earlier"
-ALL_OURS = "a strategy plays inside a player of ours, which `league check --self` judges"
-Watch = Callable[[str, Played | None], None]
+ALL_OURS = "a strategy plays inside a player of ours, which 'league check --self' judges"
+Watch = Callable[[str, PracticeGame | None], None]
 """Told the opponent's name with each game that is over, and with none when a series begins."""
 
 
@@ -65,7 +67,6 @@ class Request:
     manager_port: int | None = None
     bound: float = 1800.0
     """So many seconds all games together may take."""
-    failure_threshold: int = CircuitBreaker().failure_threshold
     defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
 
 
@@ -75,13 +76,16 @@ class _Row:
 
     name: str
     says: str
-    contestant: Contestant | None = None
+    entrant: Entrant | None = None
+    left_out: str = ""
 
 
 def is_address(text: str) -> bool:
     """Whether a player is named by its address; a UserError where it is neither that nor a strategy."""
     if text in strategy_names():
         return False
+    if Path(text).is_file():
+        raise UserError(f"{text} is a file: start the player, and give its address, such as http://localhost:8101/mcp")
     if any(mark in text for mark in ":/.") or text == "localhost":
         return True
     known = ", ".join(strategy_names())
@@ -107,8 +111,9 @@ class Evaluator:
         inside = [name for name in (request.player, request.earlier) if name and not is_address(name)]
         for name in inside:
             check_strategy(name, request.defaults)
-        self._games: defaultdict[str, list[Played]] = defaultdict(list)
+        self._games: defaultdict[str, list[PracticeGame]] = defaultdict(list)
         """By opponent."""
+        self._watched = None if self._is_outside else Watched(load_strategy(request.player, request.defaults, tell))
         self._found = Evaluation(
             player=request.player,
             where=request.player if self._is_outside else "in this process",
@@ -116,13 +121,13 @@ class Evaluator:
             game_type=request.game.game_type,
             title=request.game.title or request.game.game_type,
             parameters=dict(request.game.parameters),
-            luck=luck_against_random(request.game),
+            chances=chances_against_random(request.game),
             has_amounts=request.game.payoffs,
             seed=request.seed,
             earlier=request.earlier or "",
             wanted=request.games,
             started=format_utc(SystemClock().now()),
-            remarks=tuple(_misplaced(inside, request.game.game_type)),
+            remarks=tuple(filter(None, (unsuited(name, request.game.game_type) for name in inside))),
             conformance=Conformance(unjudged="the evaluation ended before that" if self._is_outside else ALL_OURS),
         )
 
@@ -130,7 +135,8 @@ class Evaluator:
         """What there is so far."""
         series = tuple(replace(one, games=tuple(self._games[one.opponent])) for one in self._found.series)
         seconds = time.monotonic() - self._began
-        return replace(self._found, series=series, seconds=seconds, interrupted=interrupted)
+        moves = self._watched.moves if self._watched else None
+        return replace(self._found, series=series, seconds=seconds, moves=moves, interrupted=interrupted)
 
     async def run(self) -> Evaluation:
         """Plays all series; raises a UserError where nobody can be evaluated."""
@@ -148,40 +154,33 @@ class Evaluator:
         if remark:
             self._found = replace(self._found, remarks=(*self._found.remarks, remark))
         network = MemoryNetwork()
-        partners, rows = self._partners({visitor.contestant.player_id for visitor in visitors.values()})
-        seating = sit_down(
-            list(partners.values()),
-            network,
-            inner,
-            home,
-            request.game.game_type,
-            request.seed,
-            request.defaults,
-            self._tell,
-        )
-        seated = dict(zip(partners, await stack.enter_async_context(seating), strict=True))
+        partners, rows = self._partners({visitor.entrant.player_id for visitor in visitors.values()})
+        room = Room(network, inner, home, request.game.game_type, request.seed)
+        seating = await stack.enter_async_context(sit_down(list(partners.values()), room, self._tell))
+        seated = dict(zip(partners, seating, strict=True))
         for name, visitor in visitors.items():
-            seated[PLAYER if name == request.player else EARLIER] = visitor.contestant
+            seated[PLAYER if name == request.player else EARLIER] = visitor.entrant
         player = seated[PLAYER]
         if len({one.player_id for one in seated.values()}) < len(seated):
             raise UserError("the player and its earlier version have the same id; start both with this manager")
         judged = visitors.get(request.player)
         if judged:
-            self._found = replace(self._found, player=judged.name, protocol=player.protocol)
+            self._found = replace(
+                self._found, player=judged.name, protocol=player.protocol, registration=judged.registration
+            )
         referee = await stack.enter_async_context(_referee()) if outside else None
         carrier = BothWays(network, await stack.enter_async_context(_http())) if outside else network
-        table = Table(
-            request.game,
-            inner.league_id,
-            Passes(key, inner.league_id, SystemClock(), PASS_SECONDS),
-            carrier,
-            self._limits(),
-            request.seed,
-            request.failure_threshold,
-            referee,
+        table = PracticeTable(
+            game=request.game,
+            league_id=inner.league_id,
+            passes=Passes(key, inner.league_id, SystemClock(), PASS_SECONDS),
+            carrier=carrier,
+            timeouts=self._limits(),
+            seed=request.seed,
+            referee=referee,
         )
         stack.push_async_callback(table.close)
-        await self._play(table, player, [replace(row, contestant=seated.get(row.name)) for row in rows])
+        await self._play(table, player, [replace(row, entrant=seated.get(row.name)) for row in rows])
         if judged:
             self._tell("Trying bad input.")
             self._found = replace(self._found, conformance=await judged.check())
@@ -191,15 +190,15 @@ class Evaluator:
     ) -> tuple[PracticeManager | None, dict[str, Visitor]]:
         """The running players by their addresses, and the manager that they may register with."""
         request = self._request
-        manager = await open_manager(request.manager_port, key)
+        manager = await open_manager(request.manager_port, key, PracticeManager)
         if manager:
             stack.push_async_callback(manager.stop)
         options = Options(timeout=request.timeout, wait=request.wait, timeouts=request.timeouts)
+        host = Host(key, manager, options, request.game.game_type, self._tell)
         visitors = {}
         for address in addresses:
             protocol = request.protocol if address == request.player else None
-            visiting = met(address, manager, key, options, protocol, request.game.game_type, self._tell)
-            visitors[address] = await stack.enter_async_context(visiting)
+            visitors[address] = await stack.enter_async_context(met(address, host, protocol))
         if manager:
             manager.settle()
         return manager, visitors
@@ -220,23 +219,31 @@ class Evaluator:
         ids = (f"P{number}" for number in range(FIRST_PARTNER, 10_000) if f"P{number}" not in taken)
         partners: dict[str, Partner] = {}
         rows: list[_Row] = []
-        if not self._is_outside:
-            partners[PLAYER] = _partner("P01" if "P01" not in taken else next(ids), request.player, request.protocol)
+        if self._watched:
+            player_id = "P01" if "P01" not in taken else next(ids)
+            name = f"{request.player} {player_id}"
+            partners[PLAYER] = Partner(player_id, self._watched, name, request.protocol or PROTOCOL_V2)
         for opponent in opponents_of(request.game):
-            partners[opponent.name] = _partner(next(ids), opponent.strategy)
-            rows.append(_Row(opponent.name, opponent.says))
-        rows.append(_Row(EARLIER, request.earlier or "its own earlier version"))
+            if not opponent.left_out:
+                partners[opponent.name] = self._partner(next(ids), opponent.strategy)
+            rows.append(_Row(opponent.name, opponent.says, left_out=opponent.left_out))
+        rows.append(_Row(EARLIER, request.earlier or "", left_out=NO_EARLIER))
         if request.earlier and not is_address(request.earlier):
-            partners[EARLIER] = _partner(next(ids), request.earlier)
+            partners[EARLIER] = self._partner(next(ids), request.earlier)
         return partners, rows
 
-    async def _play(self, table: Table, player: Contestant, rows: Sequence[_Row]) -> None:
+    def _partner(self, player_id: str, strategy: str) -> Partner:
+        """Its name has the id in it, because its dice follow from its name: two of a kind must not play alike."""
+        loaded = load_strategy(strategy, self._request.defaults, self._tell)
+        return Partner(player_id, loaded, f"{strategy} {player_id}")
+
+    async def _play(self, table: PracticeTable, player: Entrant, rows: Sequence[_Row]) -> None:
         left = self._request.bound
         for round_id, row in enumerate(rows, 1):
-            if row.contestant is None:
-                self._add(Series(row.name, row.says, cut_short=NO_EARLIER))
+            if row.entrant is None:
+                self._add(Encounter(row.name, row.says, cut_short=row.left_out))
                 continue
-            share = left / (len(rows) - round_id + 1)
+            share = left / sum(later.entrant is not None for later in rows[round_id - 1 :])
             began = time.monotonic()
             self._watch(row.name, None)
             try:
@@ -246,12 +253,12 @@ class Evaluator:
                 self._found = replace(self._found, playing=self._found.playing + took)
             left = max(left - took, 0.0)
 
-    async def _series(self, table: Table, player: Contestant, row: _Row, round_id: int, seconds: float) -> None:
+    async def _series(self, table: PracticeTable, player: Entrant, row: _Row, round_id: int, seconds: float) -> None:
         """The games against one opponent, as far as they are worth it."""
-        other, wanted, threshold = row.contestant, self._request.games, self._request.failure_threshold
+        other, wanted = row.entrant, self._request.games
         if other is None:
             return
-        self._add(Series(row.name, row.says))
+        self._add(Encounter(row.name, row.says))
         lost_in_a_row = 0
         limit = asyncio.timeout(seconds)
         try:
@@ -265,8 +272,8 @@ class Evaluator:
                     self._games[row.name].append(game)
                     self._watch(row.name, game)
                     lost_in_a_row = lost_in_a_row + 1 if game.ending is Ending.TECHNICAL_LOSS else 0
-                    if number < wanted and (table.is_open(player) or lost_in_a_row >= threshold):
-                        why = f"{game.how.replace('_', ' ')}; after {threshold} failures in a row the rest was left out"
+                    if number < wanted and (table.is_open(player) or lost_in_a_row >= FAILURES):
+                        why = f"{game.how.replace('_', ' ')}; after {FAILURES} failures in a row the rest was left out"
                         self._cut_short(why)
                         return
         except TimeoutError:
@@ -274,7 +281,7 @@ class Evaluator:
                 raise
             self._cut_short(f"its share of the time, {seconds:.0f} s, was over (--minutes)")
 
-    def _add(self, series: Series) -> None:
+    def _add(self, series: Encounter) -> None:
         self._found = replace(self._found, series=(*self._found.series, series))
 
     def _cut_short(self, why: str) -> None:
@@ -299,14 +306,3 @@ async def _http() -> AsyncIterator[HttpCarrier]:
         yield carrier
     finally:
         await carrier.close()
-
-
-def _misplaced(strategies: Sequence[str], game_type: str) -> Iterator[str]:
-    for name in strategies:
-        if (made_for := strategy_games(name)) and game_type not in made_for:
-            yield f"{name} is made for {', '.join(made_for)}, not for {game_type}."
-
-
-def _partner(player_id: str, strategy: str, protocol: str | None = None) -> Partner:
-    """Its name has the id in it, because its dice follow from its name: two of a kind must not play alike."""
-    return Partner(player_id, strategy, f"{strategy} {player_id}", protocol or PROTOCOL_V2)

@@ -4,18 +4,22 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent_league.lab.evaluation.criteria import Criterion, Verdict, judge
-from agent_league.lab.evaluation.model import Ending, Evaluation, Series
+from agent_league.lab.evaluation.criteria import Criterion, Judgement, judge
+from agent_league.lab.evaluation.model import Encounter, Ending, Evaluation
 from agent_league.lab.evaluation.plots import duration
 from agent_league.lab.statistics import Estimate
 
 SHOWN_FAULTS = 10
 NONE = "-"
 HOW_TO_READ = (
-    "A win rate is the share of won games among all that were played, with its 95% Wilson interval. p is how likely "
-    "a result at least so uneven is among equals: the exact two-sided binomial test of won against lost games, draws "
-    "left out. Several opponents are several chances to be lucky, so the last column has it corrected after Holm. "
-    "Games that the opponent failed are left out of all of this."
+    "W/D/L are the games won, drawn and lost; technical losses are lost. A win rate is won games by all. Its 95% "
+    "interval is at each end the outer one of Wilson's over games and of Student's over 10 blocks of consecutive "
+    "games: the latter is wider where games hang together, as those of a player that learns. A mean payoff has the "
+    "latter. p is how likely a result at least so uneven is among equals: the exact two-sided binomial test of won "
+    "against lost games, draws left out. It takes games as independent. Several opponents are several chances to be "
+    "lucky, so the last column has it corrected after Holm. Games that the opponent failed are left out of all of "
+    "this. A player that learns makes its games alike, and it remembers the earlier opponents of this evaluation: "
+    "evaluate it again, started afresh and with another --seed, to see how far results are apart."
 )
 
 
@@ -30,9 +34,9 @@ class Sheet:
 def sentence(evaluation: Evaluation) -> str:
     """What is to be said in one line."""
     criteria = judge(evaluation)
-    counts = {verdict: sum(one.verdict is verdict for one in criteria) for verdict in Verdict}
-    judged = f"{counts[Verdict.PASS]} of {len(criteria)} criteria fulfilled, {counts[Verdict.FAIL]} not"
-    open_ = f", {counts[Verdict.NOT_JUDGED]} not judged" if counts[Verdict.NOT_JUDGED] else ""
+    counts = {verdict: sum(one.verdict is verdict for one in criteria) for verdict in Judgement}
+    judged = f"{counts[Judgement.PASS]} of {len(criteria)} criteria fulfilled, {counts[Judgement.FAIL]} not"
+    open_ = f", {counts[Judgement.NOT_JUDGED]} not judged" if counts[Judgement.NOT_JUDGED] else ""
     return f"{judged}{open_}."
 
 
@@ -47,7 +51,7 @@ def facts(evaluation: Evaluation) -> Sheet:
         ("Where", evaluation.where),
         ("Protocol", evaluation.protocol),
         ("Game", evaluation.title + (f" ({parameters})" if parameters else "")),
-        ("Games", f"{games} in {evaluation.playing:.1f} s{speed}; {evaluation.wanted} per opponent were asked for"),
+        ("Games", f"{games} in {evaluation.playing:.1f} s{speed}; asked for: {evaluation.wanted} per opponent"),
         ("Earlier version", evaluation.earlier or "none was named"),
         ("Seed", evaluation.seed),
         ("Begun", evaluation.started + interrupted),
@@ -63,36 +67,30 @@ def criteria_sheet(criteria: Sequence[Criterion]) -> Sheet:
 
 
 def results_sheet(evaluation: Evaluation) -> Sheet:
-    """A row for each opponent."""
+    """A row for each opponent that was played against; why others weren't is a remark."""
     paid = evaluation.has_amounts
-    head = ("Opponent", "Games", "Won", "Drawn", "Lost", "Technical", "Win rate (95%)", "p", "p (Holm)")
-    rows = tuple(_result_row(evaluation, series, paid=paid) for series in evaluation.series)
-    return Sheet((*head, "Mean payoff (95%)") if paid else head, rows)
-
-
-def short_results(evaluation: Evaluation) -> Sheet:
-    """The same in less space."""
     head = ("Opponent", "Games", "W/D/L", "Win rate (95%)", "p", "p (Holm)")
-    rows = []
-    for name, games, won, drawn, lost, technical, rate, p, holm, *paid in results_sheet(evaluation).rows:
-        all_lost = str(int(lost) + int(technical)) if lost != NONE else NONE
-        rows.append((name, games, f"{won}/{drawn}/{all_lost}", rate, p, holm, *paid))
-    return Sheet((*head, "Payoff (95%)") if evaluation.has_amounts else head, tuple(rows))
+    rows = tuple(_result_row(evaluation, series, paid=paid) for series in evaluation.series if series.games)
+    return Sheet((*head, "Payoff (95%)") if paid else head, rows)
 
 
-def _result_row(evaluation: Evaluation, series: Series, *, paid: bool) -> tuple[str, ...]:
-    if not series.games:
-        return (series.opponent, "0", *[NONE] * (7 + paid))
-    counts = (series.wins, series.count(Ending.DRAW), series.count(Ending.LOSS), series.count(Ending.TECHNICAL_LOSS))
+def who_they_are(evaluation: Evaluation) -> str:
+    """What the opponents do, in a sentence."""
+    told = "; ".join(f"{series.opponent}: {series.says}" for series in evaluation.series if series.games)
+    return with_stop(told) if told else ""
+
+
+def _result_row(evaluation: Evaluation, series: Encounter, *, paid: bool) -> tuple[str, ...]:
+    score = series.score
     adjusted = evaluation.adjusted.get(series.opponent)
     return (
         series.opponent,
         str(len(series.counted)),
-        *map(str, counts),
-        _share(series.win_rate) if series.counted else NONE,
+        f"{score.tally.wins}/{score.tally.draws}/{score.tally.losses}",
+        _share(score.win_rate) if series.counted else NONE,
         NONE if adjusted is None else _p(series.p_value),
         NONE if adjusted is None else _p(adjusted),
-        *([_amount(series.payoff)] if paid else []),
+        *([_amount(score.mean_payoff)] if paid else []),
     )
 
 
@@ -115,12 +113,12 @@ def remarks(evaluation: Evaluation) -> Iterator[str]:
     """What is to be said beside the numbers."""
     for series in evaluation.series:
         if series.cut_short:
-            told = f"after {len(series.games)} games: " if series.games else ""
+            told = f"after {games_of(len(series.games))}: " if series.games else "not played: "
             yield f"{series.opponent}: {told}{series.cut_short}."
         if failed := ", ".join(f"{how.replace('_', ' ')} {count}" for how, count in series.technical.items()):
             yield f"{series.opponent}: lost technically: {failed}."
         if walkovers := series.count(Ending.WALKOVER):
-            yield f"{series.opponent}: it failed in {walkovers} games itself; they are left out."
+            yield f"{series.opponent}: it failed in {games_of(walkovers)} itself; they are left out."
     more = len(evaluation.faults) - SHOWN_FAULTS
     if more > 0:
         yield f"{more} more kinds of faults in messages are in evaluation.json."
@@ -131,7 +129,7 @@ def remarks(evaluation: Evaluation) -> Iterator[str]:
 
 def failed(criteria: Sequence[Criterion]) -> bool:
     """Whether a criterion is not fulfilled."""
-    return any(one.verdict is Verdict.FAIL for one in criteria)
+    return any(one.verdict is Judgement.FAIL for one in criteria)
 
 
 def _share(share: Estimate) -> str:
@@ -143,7 +141,9 @@ def _amount(amount: Estimate | None) -> str:
         return NONE
     if math.isinf(amount.low):
         return f"{amount.value:.4g}"
-    return f"{amount.value:.4g} ({amount.low:.4g} to {amount.high:.4g})"
+    width = amount.high - amount.low
+    digits = min(6, max(0, 1 - math.floor(math.log10(width)))) if width > 0 else 2
+    return f"{amount.value:.{digits}f} ({amount.low:.{digits}f} to {amount.high:.{digits}f})"
 
 
 def _p(value: float) -> str:
@@ -154,6 +154,10 @@ def warnings(evaluation: Evaluation) -> Iterator[str]:
     """What bad input brought to light that costs no match."""
     done = evaluation.conformance
     yield from (f"Bad input, warning: {fault.where}: {fault.what}" for fault in done.warned[:SHOWN_FAULTS])
+
+
+def games_of(number: int) -> str:
+    return "1 game" if number == 1 else f"{number} games"
 
 
 def with_stop(text: str) -> str:

@@ -1,54 +1,70 @@
-"""Whether a game against a player that chooses at random is luck, by counting. Pure; knows no game by name."""
+"""What can be reached against a player that chooses at random, by counting. Pure; knows no game by name."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
-from agent_league.games.base import CHANCE, REPEATING, Move, Rules, State, is_long, winning_seat
+from agent_league.games.base import CHANCE, REPEATING, Move, Rules, State, winning_seat
 from agent_league.games.registry import Game
 from agent_league.games.repeated import Repeated
+from agent_league.lab.evaluation.model import Chances
 
-MOST_OPTIONS = 1000
-"""Moves or outcomes of more than so many are not counted."""
+MOST_COUNTED = 200_000
+"""Ends of a game; where there are more, they are not counted."""
 
 Odds = dict[int | None, Fraction]
 """How likely which seat wins, and how likely nobody."""
 
 
-def luck_against_random(game: Game) -> float | None:
-    """The chance to win one game against random, where every choice gives the same; None: it matters what one does,
-    or that can't be counted (only games of one choice each, made at once, can).
+def chances_against_random(game: Game) -> Chances | None:
+    """How often one game is won against random by the worst choice and by the best, sides alternating; None: that
+    can't be counted (only games of one choice each, made at once, can).
     """
     rules = game.rules.single if isinstance(game.rules, Repeated) else game.rules
     start = rules.new({name: value for name, value in game.parameters.items() if name not in REPEATING})
     if rules.actors(start) != (0, 1):
         return None
-    options = [rules.legal(start, seat) for seat in (0, 1)]
-    if any(is_long(moves) or len(moves) > MOST_OPTIONS for moves in options):
+    options = (rules.legal(start, 0), rules.legal(start, 1))
+    after = rules.apply(start, {0: options[0][0], 1: options[1][0]})
+    draws = len(rules.legal(after, CHANCE)) if rules.actors(after) == (CHANCE,) else 1
+    if len(options[0]) * len(options[1]) * draws > MOST_COUNTED:
         return None
-    odds = [[_odds(rules, start, seat, own, options[1 - seat]) for own in options[seat]] for seat in (0, 1)]
-    if any(one is None or one != of_seat[0] for of_seat in odds for one in of_seat):
+    odds = _odds(rules, start, options)
+    if odds is None:
         return None
-    return float(sum((of_seat[0] or {}).get(seat, Fraction()) for seat, of_seat in enumerate(odds)) / 2)
+    wins = [[one.get(seat, Fraction()) for one in odds[seat]] for seat in (0, 1)]
+    return Chances(
+        least=float(sum(map(min, wins)) / 2),
+        most=float(sum(map(max, wins)) / 2),
+        alike=all(one == of_seat[0] for of_seat in odds for one in of_seat),
+        single=not isinstance(game.rules, Repeated),
+    )
 
 
-def _odds(rules: Rules, start: State, seat: int, own: Move, others: Sequence[Move]) -> Odds | None:
-    """What comes of a move against all answers alike; None where the game goes on after that."""
-    odds: Odds = {}
-    for other in others:
-        for state, share in _ends(rules, rules.apply(start, {seat: own, 1 - seat: other})):
-            if rules.actors(state):
-                return None
-            winner = winning_seat(rules.returns(state))
-            odds[winner] = odds.get(winner, Fraction()) + share / len(others)
+def _odds(
+    rules: Rules, start: State, options: tuple[Sequence[Move], Sequence[Move]]
+) -> tuple[list[Odds], list[Odds]] | None:
+    """For each move of each seat, what comes of it against all answers alike; None where a game goes on after that."""
+    odds: tuple[list[Odds], list[Odds]] = ([{} for _ in options[0]], [{} for _ in options[1]])
+    for a, one in enumerate(options[0]):
+        for b, other in enumerate(options[1]):
+            weights: Counter[int | None] = Counter()
+            for state, weight in _ends(rules, rules.apply(start, {0: one, 1: other})):
+                if rules.actors(state):
+                    return None
+                weights[winning_seat(rules.returns(state))] += weight
+            whole = Fraction(weights.total())
+            for own, answers in ((odds[0][a], options[1]), (odds[1][b], options[0])):
+                for winner, weight in weights.items():
+                    own[winner] = own.get(winner, Fraction()) + weight / whole / len(answers)
     return odds
 
 
-def _ends(rules: Rules, state: State) -> Iterator[tuple[State, Fraction]]:
-    """The state itself, or what a draw makes of it, with its probability."""
+def _ends(rules: Rules, state: State) -> Iterator[tuple[State, Any]]:
+    """The state itself, or what a draw makes of it, with its weight."""
     if rules.actors(state) != (CHANCE,):
-        yield state, Fraction(1)
+        yield state, 1
         return
-    outcomes = rules.legal(state, CHANCE)
-    total = sum(Fraction(weight) for _, weight in outcomes)
-    for outcome, weight in outcomes:
-        yield rules.apply(state, {CHANCE: outcome}), Fraction(weight) / total
+    for outcome, weight in rules.legal(state, CHANCE):
+        yield rules.apply(state, {CHANCE: outcome}), weight if isinstance(weight, int) else Fraction(weight)

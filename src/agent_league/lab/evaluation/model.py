@@ -5,12 +5,17 @@ How the games are played is `practice`'s business, what is to be thought of the 
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import accumulate, pairwise
 from typing import Any
 
-from agent_league.lab.statistics import Estimate, binomial_p_value, holm, mean, rate
+from agent_league.lab.statistics import Estimate, binomial_p_value, grouped_rate, holm
+from agent_league.lab.tally import Score, Tally, score
+
+BLOCKS = 10
+"""So many runs of consecutive games tell how far games hang together; each has at least two, one from either side."""
 
 
 class Ending(StrEnum):
@@ -34,7 +39,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PracticeGame:
     """One game, from the player's side."""
 
     match_id: str
@@ -51,13 +56,13 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class Encounter:
     """The games against one opponent."""
 
     opponent: str
     says: str
     """What the opponent does, in a few words."""
-    games: tuple[Played, ...] = ()
+    games: tuple[PracticeGame, ...] = ()
     cut_short: str = ""
     """Why there are fewer games than were asked for, or none at all."""
 
@@ -65,7 +70,7 @@ class Series:
         return sum(game.ending is ending for game in self.games)
 
     @property
-    def counted(self) -> tuple[Played, ...]:
+    def counted(self) -> tuple[PracticeGame, ...]:
         """The games that say something of the player."""
         return tuple(game for game in self.games if game.ending is not Ending.WALKOVER)
 
@@ -78,23 +83,50 @@ class Series:
         return self.count(Ending.LOSS) + self.count(Ending.TECHNICAL_LOSS)
 
     @property
-    def win_rate(self) -> Estimate:
-        return rate(self.wins, len(self.counted))
+    def score(self) -> Score:
+        """The games that say something, in blocks."""
+        return score([dict(enumerate(_tally(block) for block in _blocks(self.counted)))])
+
+    def win_rates(self, numbers: Iterable[int]) -> Iterator[Estimate]:
+        """The share of wins after each of these numbers of games."""
+        won = [0, *accumulate(game.ending is Ending.WIN for game in self.counted)]
+        for number in numbers:
+            bounds = pairwise(_bounds(number))
+            yield grouped_rate([{first: (after - first, won[after] - won[first]) for first, after in bounds}])
 
     @property
     def p_value(self) -> float:
-        """How likely so uneven a result is among equals; draws say nothing of that."""
+        """How likely so uneven a result is among equals whose games are independent; draws say nothing of that."""
         return binomial_p_value(self.wins, self.wins + self.lost)
-
-    @property
-    def payoff(self) -> Estimate | None:
-        paid = Counter(game.payoff for game in self.counted if game.payoff is not None)
-        return mean(paid) if paid else None
 
     @property
     def technical(self) -> Mapping[str, int]:
         """Technical losses by kind."""
         return dict(Counter(game.how for game in self.games if game.ending is Ending.TECHNICAL_LOSS))
+
+
+@dataclass(frozen=True, slots=True)
+class Chances:
+    """How often one game is won against a player that chooses at random."""
+
+    least: float
+    """By the worst choice."""
+    most: float
+    """By the best."""
+    alike: bool
+    """Whether every choice wins, draws and loses as often as any other: then no skill changes anything."""
+    single: bool
+    """Whether a match is one such game."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """How often a strategy was asked for a move."""
+
+    asked: int = 0
+    failed: int = 0
+    """Of these, it raised an error or chose what isn't legal."""
+    first_failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +163,8 @@ class Evaluation:
     game_type: str
     title: str
     parameters: Mapping[str, Any]
-    luck: float | None
-    """The chance to win a game against random, where no skill changes it; None: skill does."""
+    chances: Chances | None
+    """What can be reached against random, where that can be counted."""
     has_amounts: bool
     """Whether it counts how much a seat has, and not only who has more."""
     seed: str
@@ -144,29 +176,35 @@ class Evaluation:
     seconds: float = 0.0
     playing: float = 0.0
     """Of these, so many went into games."""
-    series: tuple[Series, ...] = ()
+    series: tuple[Encounter, ...] = ()
     conformance: Conformance = field(default_factory=Conformance)
+    registration: tuple[Fault, ...] | None = None
+    """What is wrong with the message with which it registered; None: it didn't."""
+    moves: Moves | None = None
+    """Of a strategy in this process, whose player makes a random move where it fails; None: nobody can know."""
     remarks: tuple[str, ...] = ()
     interrupted: bool = False
 
     @property
-    def games(self) -> tuple[Played, ...]:
+    def games(self) -> tuple[PracticeGame, ...]:
         """All games, in the order in which they were played."""
         return tuple(game for series in self.series for game in series.games)
 
     @property
     def messages(self) -> int:
-        """Answers that came."""
-        return sum(len(game.seconds) for game in self.games)
+        """Answers that came, and its registration."""
+        return sum(len(game.seconds) for game in self.games) + (self.registration is not None)
 
     @property
     def faulty(self) -> int:
-        return sum(len(game.faults) for game in self.games)
+        return sum(len(game.faults) for game in self.games) + len(self.registration or ())
 
     @property
     def faults(self) -> list[tuple[Fault, int]]:
         """Each kind of fault and how often it was found, the most frequent first."""
-        return Counter(fault for game in self.games for fault in game.faults).most_common()
+        counts = Counter(self.registration or ())
+        counts.update(fault for game in self.games for fault in game.faults)
+        return counts.most_common()
 
     @property
     def timeouts(self) -> int:
@@ -183,7 +221,7 @@ class Evaluation:
         p_values = holm([series.p_value for series in tried])
         return {series.opponent: p_value for series, p_value in zip(tried, p_values, strict=True)}
 
-    def against(self, opponent: str) -> Series | None:
+    def against(self, opponent: str) -> Encounter | None:
         return next((series for series in self.series if series.opponent == opponent), None)
 
 
@@ -195,6 +233,26 @@ def times_of(seconds: Sequence[float]) -> Times | None:
     middle = len(ordered) // 2
     median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
     return Times(len(ordered), median, ordered[math.ceil(0.95 * len(ordered)) - 1], ordered[-1])
+
+
+def _bounds(games: int) -> list[int]:
+    """Where blocks of so many games begin, and where the last one ends."""
+    number = max(1, min(BLOCKS, games // 2))
+    return [games * block // number for block in range(number + 1)]
+
+
+def _blocks(games: Sequence[PracticeGame]) -> Iterator[Sequence[PracticeGame]]:
+    return (games[first:after] for first, after in pairwise(_bounds(len(games))))
+
+
+def _tally(games: Sequence[PracticeGame]) -> Tally:
+    endings = Counter(game.ending for game in games)
+    return Tally(
+        wins=endings[Ending.WIN],
+        draws=endings[Ending.DRAW],
+        losses=endings[Ending.LOSS] + endings[Ending.TECHNICAL_LOSS],
+        payoffs=Counter(game.payoff for game in games if game.payoff is not None),
+    )
 
 
 def longest_run(good: Iterable[bool]) -> int:

@@ -1,8 +1,17 @@
 """Whom a player is evaluated against: simple agents, each a built-in strategy."""
 
+from collections import Counter
 from dataclasses import dataclass
+from random import Random
 
+from agent_league.games.base import CHANCE, REPEATING, Rules, State
+from agent_league.games.draw import outcome_at
 from agent_league.games.registry import Game
+from agent_league.games.repeated import Repeated
+
+EARLIER = "earlier version"
+NOTHING_TO_COPY = "in this game each has more than one move, and what the other did last is none that could be copied"
+TRIALS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,19 +21,41 @@ class Opponent:
     name: str
     strategy: str
     says: str
-
-
-RANDOM = Opponent("random", "random", "plays any legal move")
-MIRROR = Opponent("mirror", "mirror", "copies the last move of the other")
-FIRST = Opponent("first", "first_legal", "always plays the first legal move")
-PARITIES = (
-    Opponent("always even", "always_even", "always plays even"),
-    Opponent("always odd", "always_odd", "always plays odd"),
-)
-EARLIER = "earlier version"
+    left_out: str = ""
+    """Why it doesn't play."""
 
 
 def opponents_of(game: Game) -> tuple[Opponent, ...]:
-    """Random, deterministic and mirror; Even/Odd has two that never change their mind."""
-    deterministic = PARITIES if game.game_type == "even_odd" else (FIRST,)
-    return (RANDOM, *deterministic, MIRROR)
+    """One that chooses at random, two that never change their mind, and a mirror where there is something to copy."""
+    rules = game.rules.single if isinstance(game.rules, Repeated) else game.rules
+    start = rules.new({name: value for name, value in game.parameters.items() if name not in REPEATING})
+    mirrors = any(_each_moves_once(rules, start, Random(number)) for number in range(TRIALS))  # noqa: S311 - a game
+    first, last = _ends(rules, start)
+    return (
+        Opponent("random", "random", "plays any legal move"),
+        Opponent("always first", "first_legal", f"plays the first legal move{first}"),
+        Opponent("always last", "last_legal", f"plays the last legal move{last}"),
+        Opponent("mirror", "mirror", "copies the last move of the other", "" if mirrors else NOTHING_TO_COPY),
+    )
+
+
+def _each_moves_once(rules: Rules, state: State, dice: Random) -> bool:
+    """Whether each seat moves once in a game that is played at random: only such a move can be copied in the next."""
+    moved: Counter[int] = Counter()
+    while actors := rules.actors(state):
+        if actors == (CHANCE,):
+            state = rules.apply(state, {CHANCE: outcome_at(dice.random(), rules.legal(state, CHANCE))})
+            continue
+        moved.update(actors)
+        if max(moved.values()) > 1:
+            return False
+        state = rules.apply(state, {seat: dice.choice(rules.legal(state, seat)) for seat in actors})
+    return moved[0] == moved[1] == 1
+
+
+def _ends(rules: Rules, start: State) -> tuple[str, str]:
+    """What the first and the last legal move are, where both choose at once and from the same moves."""
+    if rules.actors(start) != (0, 1) or rules.legal(start, 0) != rules.legal(start, 1):
+        return "", ""
+    legal = rules.legal(start, 0)
+    return f" ({legal[0]})", f" ({legal[-1]})"

@@ -11,11 +11,12 @@ from typing import Literal
 
 from agent_league.arena.in_process import seated
 from agent_league.arena.seats import Seat, Watchers
-from agent_league.config import PlayerDefaults, SystemConfig
+from agent_league.config import SystemConfig
 from agent_league.config.models import Logging
 from agent_league.lab.evaluation.practice import PracticeManager
 from agent_league.players.app import PlayerSettings
 from agent_league.players.happenings import Happening, Registered
+from agent_league.players.observation import Strategy
 from agent_league.protocol.v1.ids import inside
 from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V2
@@ -30,7 +31,7 @@ SEAT_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
+class Entrant:
     """A player that can be asked to play."""
 
     player_id: str
@@ -61,7 +62,7 @@ class Partner:
     """A strategy that is to sit in this process."""
 
     player_id: str
-    strategy: str
+    strategy: Strategy
     name: str
     protocol: str = PROTOCOL_V2
 
@@ -88,19 +89,24 @@ class BothWays:
         """Both belong to somebody else."""
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where those in this process sit."""
+
+    network: MemoryNetwork
+    manager: PracticeManager
+    home: Path
+    game_type: str
+    seed: str
+
+
 @asynccontextmanager
 async def sit_down(
-    partners: Sequence[Partner],
-    network: MemoryNetwork,
-    manager: PracticeManager,
-    home: Path,
-    game_type: str,
-    seed: str,
-    defaults: PlayerDefaults,
-    remark: Callable[[str], None],
-) -> AsyncIterator[list[Contestant]]:
+    partners: Sequence[Partner], room: Room, remark: Callable[[str], None]
+) -> AsyncIterator[list[Entrant]]:
     """Real players with these strategies, registered with the manager; leaving the context ends them."""
-    network.attach(MANAGER, manager.answer)
+    manager = room.manager
+    room.network.attach(MANAGER, manager.answer)
     system = SystemConfig(default_league_id=manager.league_id, logging=Logging(level="ERROR"))
     missing = {partner.player_id for partner in partners}
     all_there = asyncio.Event()
@@ -108,16 +114,16 @@ async def sit_down(
     def seat_of(partner: Partner) -> Seat:
         settings = PlayerSettings(
             system=system,
-            home=home,
+            home=room.home,
             manager=MANAGER,
             endpoint=f"{INSIDE}{partner.player_id}",
             wanted_id=partner.player_id,
             display_name=partner.name,
-            game_types=(game_type,),
-            seed=seed,
+            game_types=(room.game_type,),
+            seed=room.seed,
             protocol=partner.protocol,
         )
-        return Seat(settings, port=1, strategy=partner.strategy, defaults=defaults)
+        return Seat(settings, port=1, strategy=partner.strategy)
 
     def watch(player_id: str, happening: Happening) -> None:
         if isinstance(happening, Registered):
@@ -125,12 +131,12 @@ async def sit_down(
             if not missing:
                 all_there.set()
 
-    async with seated(network, [seat_of(partner) for partner in partners], Watchers(player=watch, remark=remark)):
+    async with seated(room.network, [seat_of(partner) for partner in partners], Watchers(player=watch, remark=remark)):
         if missing:
             async with asyncio.timeout(SEAT_SECONDS):
                 await all_there.wait()
         yield [
-            Contestant(
+            Entrant(
                 partner.player_id,
                 f"{INSIDE}{partner.player_id}",
                 partial(manager.tokens.get, partner.player_id),

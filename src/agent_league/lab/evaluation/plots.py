@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from agent_league.lab.evaluation.criteria import RANDOM, WINNING
-from agent_league.lab.evaluation.model import Ending, Evaluation, Series
-from agent_league.lab.statistics import Estimate, rate
+from agent_league.lab.evaluation.model import Encounter, Ending, Evaluation
+from agent_league.lab.statistics import Estimate
 
 WIDTH = 760
 POINTS = 200
@@ -78,7 +78,7 @@ def _legend(x: float, y: float) -> Iterator[str]:
     yield f'<text class="soft" x="{x + 191:g}" y="{y:g}">{MARK}</text>'
 
 
-def _outcome_row(series: Series, left: float, width: float, y: float, row: float) -> Iterator[str]:
+def _outcome_row(series: Encounter, left: float, width: float, y: float, row: float) -> Iterator[str]:
     games, middle = len(series.counted), y + row / 2
     yield f'<text class="name" x="{left - 12:g}" y="{middle + 4:g}" text-anchor="end">{escape(series.opponent)}</text>'
     x = left
@@ -92,7 +92,7 @@ def _outcome_row(series: Series, left: float, width: float, y: float, row: float
     if series.opponent == RANDOM:
         mark = _at(left, width, WINNING)
         yield f'<line class="mark" x1="{mark}" x2="{mark}" y1="{y + 5:g}" y2="{y + row - 5:g}"/>'
-    yield from _whisker(series.win_rate, left, width, middle)
+    yield from _whisker(series.score.win_rate, left, width, middle)
     counts = f"{series.wins} / {series.count(Ending.DRAW)} / {series.lost}"
     yield f'<text x="{left + width + 14:g}" y="{middle + 4:g}">{counts}</text>'
     yield f'<text class="soft" x="{WIDTH - 8}" y="{middle + 4:g}" text-anchor="end">{games} games</text>'
@@ -111,17 +111,17 @@ def progress_plot(evaluation: Evaluation) -> str:
     wide, high, gap, top = 350, 140, 66, 72
     parts: list[str] = []
     for number, series in enumerate(tried):
-        parts += _panel(series, 44 + (number % 2) * (wide + 22), top + number // 2 * (high + gap), wide - 64, high)
+        parts += _panel(series, 44 + (number % 2) * (wide + 22), top + number // 2 * (high + gap), wide - 76, high)
     if not tried:
         parts.append(f'<text class="soft" x="8" y="{top}">No game was played.</text>')
     bottom = top + -(-len(tried) // 2) * (high + gap) - 30
-    told = "; ".join(f"{series.opponent}: {series.win_rate.value:.0%} at the end" for series in tried)
+    told = "; ".join(f"{series.opponent}: {series.score.win_rate.value:.0%} at the end" for series in tried)
     return _svg(
         "Share of games won, game by game", f"With its 95% interval as a band. {told}.", max(bottom, 110), parts
     )
 
 
-def _panel(series: Series, left: float, top: float, width: float, height: float) -> Iterator[str]:
+def _panel(series: Encounter, left: float, top: float, width: float, height: float) -> Iterator[str]:
     games = len(series.counted)
     yield f'<text class="name" x="{left:g}" y="{top - 12:g}">{escape(series.opponent)}</text>'
     for share in (0, 0.5, 1):
@@ -152,15 +152,12 @@ def _panel(series: Series, left: float, top: float, width: float, height: float)
     yield f'<text class="soft" x="{left + width:g}" y="{top + height + 17:g}" text-anchor="end">{games}</text>'
 
 
-def _shares(series: Series) -> Iterator[tuple[int, Estimate]]:
+def _shares(series: Encounter) -> Iterator[tuple[int, Estimate]]:
     """The share of wins after so many games, at some of them."""
-    games = series.counted
-    step = max(1, -(-len(games) // POINTS))
-    wins = 0
-    for count, game in enumerate(games, 1):
-        wins += game.ending is Ending.WIN
-        if count % step == 0 or count in (1, len(games)):
-            yield count, rate(wins, count)
+    games = len(series.counted)
+    step = max(1, -(-games // POINTS))
+    shown = sorted({1, *range(step, games + 1, step), games})
+    return zip(shown, series.win_rates(shown), strict=True)
 
 
 def times_plot(evaluation: Evaluation) -> str:

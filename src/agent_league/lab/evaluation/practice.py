@@ -10,7 +10,7 @@ from typing import Any
 from agent_league.clock import SystemClock, format_utc
 from agent_league.conformance.listener import Incoming, Listener
 from agent_league.conformance.stand_ins import StandInManager
-from agent_league.errors import ErrorCode, Refusal, UserError
+from agent_league.errors import ErrorCode, Refusal
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
 from agent_league.protocol.checks import read_fields
@@ -66,18 +66,6 @@ class PracticeManager(StandInManager):
             return await super()._query(heard)
         unknown = Refusal(ErrorCode.AUTH_TOKEN_INVALID, "'auth_token' is not one that this manager gave")
         return _refused(unknown, heard, str(Role.LEAGUE_MANAGER))
-
-
-async def open_manager(port: int | None, key: SigningKey) -> PracticeManager | None:
-    """The manager at the port that was named; at 8000 where none was, if that is free."""
-    manager = PracticeManager(port or 8000, key)
-    try:
-        await manager.start()
-    except UserError:
-        if port is not None:
-            raise
-        return None
-    return manager
 
 
 class PracticeReferee(Listener):

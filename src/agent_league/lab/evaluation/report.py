@@ -8,12 +8,14 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import orjson
 
+from agent_league.conformance.reports import page
 from agent_league.errors import UserError
-from agent_league.lab.evaluation.criteria import Criterion, Verdict, judge
+from agent_league.lab.evaluation.criteria import Criterion, Judgement, judge
 from agent_league.lab.evaluation.findings import (
     HOW_TO_READ,
     Sheet,
@@ -26,10 +28,12 @@ from agent_league.lab.evaluation.findings import (
     sentence,
     times_sheet,
     warnings,
+    who_they_are,
     with_stop,
 )
-from agent_league.lab.evaluation.model import Ending, Evaluation, Series
+from agent_league.lab.evaluation.model import Encounter, Ending, Evaluation
 from agent_league.lab.evaluation.plots import outcomes_plot, progress_plot, times_plot
+from agent_league.lab.tally import estimate_as_dict
 from agent_league.model.names import printable
 
 LONGEST_NAME = 40
@@ -58,10 +62,15 @@ def default_folder(evaluation: Evaluation, root: Path) -> Path:
 def check_folder(folder: Path) -> None:
     """Raises a UserError where a report can't go there: nothing is ever written over."""
     if folder.exists() and not folder.is_dir():
-        raise UserError(f"--out {folder}: expected a folder, found a file")
+        raise UserError(f"{folder}: expected a folder, found a file")
     there = [name for name in FILES if (folder / name).exists()]
     if there:
-        raise UserError(f"--out {folder}: {', '.join(there)} is there already; name another folder")
+        raise UserError(f"{folder}: {', '.join(there)} is there already; name another folder")
+    place = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    try:
+        TemporaryFile(dir=place).close()
+    except OSError as error:
+        raise UserError(f"{folder}: nothing can be written there: {error.strerror}") from None
 
 
 def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
@@ -90,6 +99,7 @@ def as_markdown(evaluation: Evaluation) -> str:
         _md_table(criteria_sheet(criteria)),
         "## Results",
         _md_table(results_sheet(evaluation)),
+        _md(who_they_are(evaluation)),
         _md(HOW_TO_READ),
         *(f"![{title}]({name})" for name, (title, _) in list(PLOTS.items())[:2]),
         "## Response times",
@@ -125,17 +135,7 @@ def as_html(evaluation: Evaluation) -> str:
     faults = (
         f"<h2>Messages that are not valid</h2>\n{_html_table(faults_sheet(evaluation))}" if evaluation.faults else ""
     )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Evaluation of {_html(evaluation.player)}</title>
-<style>{PAGE_STYLE}</style>
-</head>
-<body>
-<main>
+    body = f"""<main>
 <p class="soft">league evaluate</p>
 <h1>{_html(evaluation.player)}</h1>
 <p class="{"fail" if failed(criteria) else "pass"}">{_html(sentence(evaluation))}</p>
@@ -144,6 +144,7 @@ def as_html(evaluation: Evaluation) -> str:
 <ul class="criteria">{"".join(map(_criterion, criteria))}</ul>
 <h2>Results</h2>
 {_html_table(results_sheet(evaluation))}
+<p class="soft">{_html(who_they_are(evaluation))}</p>
 {drawn["outcomes.svg"]}
 {drawn["win-rate.svg"]}
 <p class="soft">{_html(HOW_TO_READ)}</p>
@@ -153,9 +154,8 @@ def as_html(evaluation: Evaluation) -> str:
 {faults}
 {f"<h2>Remarks</h2><ul>{told}</ul>" if told else ""}
 </main>
-</body>
-</html>
 """
+    return page(f"Evaluation of {printable(evaluation.player)}", PAGE_STYLE, body)
 
 
 PAGE_STYLE = """
@@ -178,7 +178,7 @@ figure { margin: 1.2rem 0; } figure svg { max-width: 100%; height: auto; display
 .criteria b { margin-right: .6rem; } .criteria span { display: block; } .pass, .fail, .open { font-weight: 600; }
 .pass { color: var(--pass); } .fail { color: var(--fail); } .open { color: var(--open); }
 """
-LOOKS = {Verdict.PASS: "pass", Verdict.FAIL: "fail", Verdict.NOT_JUDGED: "open"}
+LOOKS = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NOT_JUDGED: "open"}
 
 
 def _criterion(one: Criterion) -> str:
@@ -215,7 +215,7 @@ def content(evaluation: Evaluation) -> dict[str, Any]:
         "protocol": evaluation.protocol,
         "game_type": evaluation.game_type,
         "parameters": dict(evaluation.parameters),
-        "luck_against_random": evaluation.luck,
+        "chances_against_random": asdict(evaluation.chances) if evaluation.chances else None,
         "seed": evaluation.seed,
         "games_wanted": evaluation.wanted,
         "started": evaluation.started,
@@ -228,6 +228,7 @@ def content(evaluation: Evaluation) -> dict[str, Any]:
             "not_valid": evaluation.faulty,
             "faults": [{"count": count, "where": one.where, "what": one.what} for one, count in evaluation.faults],
         },
+        "moves": asdict(evaluation.moves) if evaluation.moves else None,
         "timeouts": evaluation.timeouts,
         "response_seconds": asdict(times) if times else None,
         "opponents": [_series_content(evaluation, series) for series in evaluation.series],
@@ -236,7 +237,7 @@ def content(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def _series_content(evaluation: Evaluation, series: Series) -> dict[str, Any]:
+def _series_content(evaluation: Evaluation, series: Encounter) -> dict[str, Any]:
     return {
         "opponent": series.opponent,
         "says": series.says,
@@ -246,10 +247,10 @@ def _series_content(evaluation: Evaluation, series: Series) -> dict[str, Any]:
         "losses": series.count(Ending.LOSS),
         "technical_losses": series.technical,
         "walkovers": series.count(Ending.WALKOVER),
-        "win_rate": asdict(series.win_rate) if series.counted else None,
+        "win_rate": asdict(series.score.win_rate) if series.counted else None,
         "p_value": series.p_value if series.opponent in evaluation.adjusted else None,
         "p_value_holm": evaluation.adjusted.get(series.opponent),
-        "payoff": asdict(series.payoff) if series.payoff else None,
+        "payoff": estimate_as_dict(series.score.mean_payoff) if series.score.mean_payoff else None,
         "cut_short": series.cut_short,
         "played": [asdict(game) for game in series.games],
     }

@@ -4,13 +4,14 @@ import hashlib
 from random import Random
 
 from agent_league.clock import SystemClock, format_utc
-from agent_league.config.models import RetryPolicy, Timeouts
-from agent_league.errors import CallFailed, ErrorCode, LeagueFailed
+from agent_league.config.models import CircuitBreaker, RetryPolicy, Timeouts
+from agent_league.errors import CallFailed, ErrorCode
 from agent_league.games.registry import Game
-from agent_league.lab.evaluation.model import Ending, Played
-from agent_league.lab.evaluation.partners import Contestant
+from agent_league.games.tryout import BrokenGame, breakdown
+from agent_league.lab.evaluation.model import Ending, PracticeGame
+from agent_league.lab.evaluation.partners import Entrant
 from agent_league.lab.evaluation.practice import REFEREE, PracticeReferee
-from agent_league.lab.evaluation.scrutiny import heard_of
+from agent_league.lab.evaluation.transcript import heard_of
 from agent_league.league.passes import Passes
 from agent_league.model.agents import Role
 from agent_league.model.results import Outcome
@@ -24,11 +25,13 @@ from agent_league.transport.carrier import Carrier
 from agent_league.transport.manners import Call, Manners
 from agent_league.transport.outbox import Outboxes
 
+FAILURES = CircuitBreaker().failure_threshold
+"""After so many in a row nobody would go on asking."""
 QUICKLY = RetryPolicy(base_delay_sec=0.1)
 """As often as in a league, with less time between."""
 
 
-class Table:
+class PracticeTable:
     """Where one player meets others."""
 
     def __init__(
@@ -39,7 +42,6 @@ class Table:
         carrier: Carrier,
         timeouts: Timeouts,
         seed: str,
-        failure_threshold: int,
         referee: PracticeReferee | None = None,
     ) -> None:
         self._game = game
@@ -48,7 +50,6 @@ class Table:
         self._seed = seed
         self._tag = f"E{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
         """So that a player never takes a match for one of another evaluation."""
-        self._threshold = failure_threshold
         self._referee = referee
         self._clock = SystemClock()
         self._failures: dict[str, int] = {}
@@ -60,11 +61,11 @@ class Table:
             outboxes=Outboxes(self._note),
             timeouts=timeouts,
             retry=QUICKLY,
-            failure_threshold=failure_threshold,
+            failure_threshold=FAILURES,
             rng=Random(seed),  # noqa: S311 - jitter
         )
 
-    async def play(self, player: Contestant, other: Contestant, round_id: int, number: int) -> Played:
+    async def play(self, player: Entrant, other: Entrant, round_id: int, number: int) -> PracticeGame:
         """One game; sides change from each to the next."""
         sides = (player, other) if number % 2 else (other, player)
         order = self._order(sides, round_id, number)
@@ -75,12 +76,13 @@ class Table:
         try:
             await play.play()
         except Exception as error:  # a fault in a game's rules, which may be anybody's
-            await play.abort()
-            raise LeagueFailed(f"{self._game.game_type} broke down in {order.match_id}: {error!r:.300}") from error
+            problem = breakdown(self._game, error)
+            await play.abort(problem)
+            raise BrokenGame(problem) from error
         self._failures.update(play.failures)
         heard = heard_of(play, player.player_id, REFEREE, self._clock)
         ending, how = _ending(play, player.player_id)
-        return Played(
+        return PracticeGame(
             match_id=play.match.match_id,
             seat=sides.index(player),
             ending=ending,
@@ -91,11 +93,11 @@ class Table:
             faults=heard.faults,
         )
 
-    def is_open(self, player: Contestant) -> bool:
+    def is_open(self, player: Entrant) -> bool:
         """Whether the breaker is open: so many calls in a row failed that nobody would go on asking."""
-        return self._failures.get(player.player_id, 0) >= self._threshold
+        return self._failures.get(player.player_id, 0) >= FAILURES
 
-    async def announce(self, player: Contestant, other: Contestant, round_id: int, numbers: range) -> None:
+    async def announce(self, player: Entrant, other: Entrant, round_id: int, numbers: range) -> None:
         """Tells a player outside of the games to come, and where its referee is."""
         if self._referee is None or player.protocol == PROTOCOL_V1:
             return
@@ -129,7 +131,7 @@ class Table:
     async def close(self) -> None:
         await self._desk.outboxes.close()
 
-    def _order(self, sides: tuple[Contestant, Contestant], round_id: int, number: int) -> v2.StartMatch:
+    def _order(self, sides: tuple[Entrant, Entrant], round_id: int, number: int) -> v2.StartMatch:
         match_id = self._match_id(round_id, number)
         a, b = sides
         passes = self._passes.for_match(Pairing(match_id, round_id, a.player_id, b.player_id), REFEREE)

@@ -18,10 +18,10 @@ from agent_league.conformance.probe import Probe
 from agent_league.conformance.steps import NoReply, Verdict, work_through
 from agent_league.errors import UserError
 from agent_league.lab.evaluation.model import Conformance, Fault
-from agent_league.lab.evaluation.partners import Contestant
+from agent_league.lab.evaluation.partners import Entrant
 from agent_league.lab.evaluation.practice import PracticeManager
-from agent_league.lab.evaluation.scrutiny import cut
-from agent_league.model.agents import ANY_GAME
+from agent_league.lab.evaluation.transcript import cut, registration_faults
+from agent_league.model.agents import ANY_GAME, takes
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.spellings import tidied
 from agent_league.protocol.tokens import SigningKey
@@ -31,20 +31,36 @@ from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 COME_OVER_SECONDS = 40
 """So long a player of ours may take to notice that its manager has another league now: it asks every 30 s."""
 CHECK_SECONDS = 60
-Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Whom players outside visit."""
+
+    key: SigningKey
+    manager: PracticeManager | None
+    """Where they may register."""
+    options: Options
+    game_type: str
+    tell: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
     """A player outside, and the bench at which it can be tried."""
 
-    contestant: Contestant
+    entrant: Entrant
     bench: Bench
     name: str
 
+    @property
+    def registration(self) -> tuple[Fault, ...] | None:
+        """What is wrong with the message with which it registered; None: it didn't."""
+        return None if self.bench.registration is None else registration_faults(self.bench.registration)
+
     async def check(self) -> Conformance:
         """Bad input, and whether the player is itself afterwards."""
-        framed = json_rpc_steps() if self.contestant.protocol != PROTOCOL_V1 else []
+        framed = json_rpc_steps() if self.entrant.protocol != PROTOCOL_V1 else []
         outcomes = await work_through([*server_steps(), *framed, *hostile_steps()], self.bench, CHECK_SECONDS)
         found = {
             verdict: tuple(Fault(one.name, cut(one.came)) for one in outcomes if one.verdict is verdict)
@@ -59,30 +75,22 @@ class Visitor:
 
 
 @asynccontextmanager
-async def met(
-    url: str,
-    manager: PracticeManager | None,
-    key: SigningKey,
-    options: Options,
-    protocol: str | None,
-    game_type: str,
-    tell: Tell,
-) -> AsyncIterator[Visitor]:
+async def met(url: str, host: Host, protocol: str | None) -> AsyncIterator[Visitor]:
     """The player at an address; a UserError where nobody is there, or nobody who plays with us."""
-    url = check_address(url)
+    url, manager, wait = check_address(url), host.manager, host.options.wait
     async with AsyncExitStack() as stack:
         probe = Probe(url)
         stack.push_async_callback(probe.close)
-        await _appears(probe, options.wait)
-        tell(f"Waiting up to {options.wait:g} s for the player at {url} to register.")
-        registration = await manager.registration(url, options.wait) if manager else None
-        bench = await _bench(stack, probe, manager, key, options, protocol, registration)
+        await _appears(probe, wait)
+        host.tell(f"Waiting up to {wait:g} s for the player at {url} to register.")
+        registration = await manager.registration(url, wait) if manager else None
+        bench = await _bench(stack, probe, host, protocol, registration)
         refused = await _let_in(bench)
         if refused and manager:
-            tell(f"The player refuses with {refused}: it belongs to another league, or waits for one.")
-            tell(f"Waiting up to {COME_OVER_SECONDS} s for it to register at {manager.endpoint}.")
+            host.tell(f"The player refuses with {refused}: it belongs to another league, or waits for one.")
+            host.tell(f"Waiting up to {COME_OVER_SECONDS} s for it to register at {manager.endpoint}.")
             registration = await manager.registration(url, COME_OVER_SECONDS)
-            bench = await _bench(stack, probe, manager, key, options, protocol, registration)
+            bench = await _bench(stack, probe, host, protocol, registration)
             refused = await _let_in(bench)
         if refused:
             where = manager.endpoint if manager else "port 8000 is taken: stop what is there, or use --manager-port"
@@ -90,21 +98,20 @@ async def met(
                 f"the player at {url} refuses to play ({refused}): it belongs to another league. "
                 f"Start it with this evaluation as its manager ({where}), or with --practice"
             )
-        yield Visitor(_contestant(bench, url, game_type), bench, _name(bench, url))
+        _check_game(bench, url, host.game_type)
+        yield Visitor(_entrant(bench, url, host.game_type), bench, _name(bench, url))
 
 
 async def _bench(
     stack: AsyncExitStack,
     probe: Probe,
-    manager: PracticeManager | None,
-    key: SigningKey,
-    options: Options,
+    host: Host,
     protocol: str | None,
     registration: Incoming | None,
 ) -> Bench:
     """Where the player can be tried, in the protocol that was named, that it registered with, or that it answers."""
     protocol = protocol or (str(registration.message.get("protocol")) if registration else None)
-    old, new = (kind(probe, options, key, manager) for kind in (V1PlayerBench, PlayerBench))
+    old, new = (kind(probe, host.options, host.key, host.manager) for kind in (V1PlayerBench, PlayerBench))
     with suppress(NoReply):
         if protocol is None and (await ask_well(old)).answer is not None and (await ask_well(new)).answer is None:
             protocol = PROTOCOL_V1
@@ -152,7 +159,19 @@ def _take_name(bench: Bench, exchange: Exchange) -> None:
         bench.agent_id = claimed
 
 
-def _contestant(bench: Bench, url: str, game_type: str) -> Contestant:
+def _check_game(bench: Bench, url: str, game_type: str) -> None:
+    """A player that names its games is asked for none but these."""
+    games = _meta(bench).get("game_types")
+    if not isinstance(games, list) or not games or not all(isinstance(game, str) for game in games):
+        return
+    if not takes(games, game_type):
+        named = cut(", ".join(games))
+        raise UserError(
+            f"the player at {url} takes {named}, and {game_type} was to be played; say --game {cut(games[0])}"
+        )
+
+
+def _entrant(bench: Bench, url: str, game_type: str) -> Entrant:
     def token() -> str | None:
         known = bench.manager.tokens if bench.manager else {}
         return known.get(bench.agent_id)
@@ -161,7 +180,7 @@ def _contestant(bench: Bench, url: str, game_type: str) -> Contestant:
     takes_any = isinstance(games, list) and ANY_GAME in games and game_type not in games
     move_method: Literal["make_move"] | None = "make_move" if takes_any else None
     protocol = PROTOCOL_V1 if isinstance(bench, V1PlayerBench) else PROTOCOL_V2
-    return Contestant(bench.agent_id, url, token, protocol, move_method)
+    return Entrant(bench.agent_id, url, token, protocol, move_method)
 
 
 def _name(bench: Bench, url: str) -> str:

@@ -19,6 +19,7 @@ from pydantic_ai.usage import UsageLimits
 from agent_league.clock import Clock, SystemClock
 from agent_league.config import LlmSettings
 from agent_league.games.base import in_words, is_long
+from agent_league.games.registry import is_from_source
 from agent_league.log import JsonLogger
 from agent_league.players.deadline import FALLBACK_SECONDS, seconds_to_fall_back, seconds_to_think
 from agent_league.players.decision import ask
@@ -167,7 +168,9 @@ class Thinker:
 
     async def _run(self, turn: Turn, tools: Tools) -> Move:
         moves = turn.observation.legal_moves
-        instructions, prompt = instructed(turn.observation.game_type), question(turn.observation)
+        game_type, prompt = turn.observation.game_type, question(turn.observation)
+        at_hand = not is_from_source(game_type)
+        instructions = instructed(game_type) if at_hand else await asyncio.to_thread(instructed, game_type)
         turn.letters = len(instructions) + len(prompt)
         result = await self._agent.run(
             prompt,

@@ -7,7 +7,8 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from agent_league.config import PlayerDefaults
-from agent_league.errors import ConfigError
+from agent_league.errors import ConfigError, UserError
+from agent_league.model.names import there_are
 from agent_league.players.observation import Strategy
 
 GROUP = "agent_league.strategies"
@@ -18,12 +19,23 @@ def strategy_names() -> tuple[str, ...]:
     return tuple(sorted(point.name for point in entry_points(group=GROUP)))
 
 
+def not_installed(name: str) -> str | None:
+    """A sentence on a strategy that isn't there."""
+    known = strategy_names()
+    return None if name in known else f"no strategy {name!r} is installed {there_are(name, known)}"
+
+
 def load_strategy(
     name: str, defaults: PlayerDefaults | None = None, remark: Callable[[str], None] | None = None
 ) -> Strategy:
     """A new instance of a strategy; one with settings finds them in `defaults`, and talks to its owner by `remark`."""
     made = _strategy_class(name)
-    strategy: Strategy = made.configured(defaults or PlayerDefaults(), remark) if has_settings(name) else made()
+    try:
+        strategy: Strategy = made.configured(defaults or PlayerDefaults(), remark) if has_settings(name) else made()
+    except UserError:
+        raise
+    except Exception as error:
+        raise ConfigError("strategy", "", f"{name!r} can't be made: {error!r:.200}") from error
     return strategy
 
 
@@ -42,6 +54,12 @@ def strategy_games(name: str) -> tuple[str, ...]:
     return tuple(getattr(_strategy_class(name), "games", ()))
 
 
+def unsuited(name: str, game_type: str) -> str | None:
+    """A sentence on a strategy that is made for other games."""
+    games = strategy_games(name)
+    return f"{name} is made for {', '.join(games)}, not for {game_type}." if games and game_type not in games else None
+
+
 def has_settings(name: str) -> bool:
     """Whether a strategy is made from settings."""
     return hasattr(_strategy_class(name), "configured")
@@ -51,6 +69,16 @@ def check_strategy(name: str, defaults: PlayerDefaults) -> None:
     """Raises ConfigError where a strategy with settings says that it can't be made from these."""
     if has_settings(name) and (check := getattr(_strategy_class(name), "check", None)):
         check(defaults)
+
+
+def learns(name: str) -> bool:
+    """Whether a strategy has something to keep from one league to the next."""
+    return hasattr(_strategy_class(name), "saved")
+
+
+def can_choose(name: str) -> bool:
+    """Whether a strategy can be asked at all: its class has a function for it, or makes something else that has."""
+    return has_settings(name) or callable(getattr(_strategy_class(name), "choose", None))
 
 
 def answers_at_once(name: str) -> bool:
@@ -64,6 +92,8 @@ def _strategy_class(name: str) -> Any:
     """Looked up once: a host of a hundred players would search the installed packages a hundred times."""
     for point in entry_points(group=GROUP):
         if point.name == name:
-            return point.load()
-    known = ", ".join(strategy_names()) or "none"
-    raise ConfigError("strategy", "", f"no strategy {name!r} is installed (there are: {known})")
+            try:
+                return point.load()
+            except Exception as error:
+                raise ConfigError("strategy", "", f"{name!r} can't be loaded: {error!r:.200}") from error
+    raise ConfigError("strategy", "", not_installed(name) or "")

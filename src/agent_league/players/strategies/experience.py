@@ -4,10 +4,15 @@ A round counts as soon as a view shows it, the last one of a match when the matc
 round pays, the outcome of the match counts for every move in it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
+from random import Random
+from typing import Any
 
 from agent_league.players.observation import RECALLED, GameRecord, Move, Observation
+from agent_league.players.strategies.table import MOST_MOVES, Table, Tried, name_of
 
 OUTCOMES = {"WIN": 1.0, "DRAW": 0.5}
 """Any other is worth nothing."""
@@ -73,6 +78,52 @@ class Experience:
         return [Lesson(match.place, None, (move, None), reward, last=True) for move in game.my_moves[-RECALLED:]]
 
 
+class Learner(ABC):
+    """A strategy with a table of what its moves are worth: it tries what it doesn't know, then goes by the table."""
+
+    instant = True
+
+    def __init__(self, recalled: int) -> None:
+        self._experience = Experience()
+        self._table = Table(recalled)
+
+    def choose(self, observation: Observation) -> Move:
+        self._take(self._experience.news(observation))
+        legal, dice = observation.legal_moves, observation.random
+        if len(legal) > MOST_MOVES:
+            return dice.choice(legal)
+        tried = self._table.tried(self.situation(observation))
+        known = [tried.get(name_of(move)) for move in legal]
+        worth = self.worth([one for one in known if one], dice) if all(known) else [one is None for one in known]
+        most = max(worth)
+        return dice.choice([move for move, value in zip(legal, worth, strict=True) if value == most])
+
+    def learn(self, game: GameRecord) -> None:
+        self._take(self._experience.end(game))
+
+    def saved(self) -> Any:
+        return self._table.saved()
+
+    def restore(self, saved: Any) -> None:
+        self._table.restore(saved)
+
+    def _take(self, lessons: list[Lesson]) -> None:
+        for lesson in lessons:
+            self.take(lesson)
+
+    @abstractmethod
+    def situation(self, observation: Observation) -> str:
+        """Where we are: moves are compared with what they were worth there."""
+
+    @abstractmethod
+    def worth(self, known: list[Tried], dice: Random) -> Sequence[float]:
+        """How good each move looks, once all were tried; the same number for moves that are as good."""
+
+    @abstractmethod
+    def take(self, lesson: Lesson) -> None:
+        """Adds to the table."""
+
+
 def place(observation: Observation) -> str:
     """The game and the seat: what pays in one of them tells nothing of another."""
     return f"{observation.game_type}/{observation.seat}"
@@ -87,8 +138,11 @@ def situation(observation: Observation) -> Pair | None:
 def _rewards(observation: Observation) -> dict[str, float]:
     payoffs = observation.payoffs
     paid = [value for *_, value, _ in payoffs]
-    span = max(paid, default=0.0) - min(paid, default=0.0)
-    return {repr((mine, theirs)): (value - min(paid)) / span for mine, theirs, value, _ in payoffs} if span else {}
+    low = min(paid, default=0.0)
+    span = max(paid, default=0.0) - low
+    if not 0 < span < inf:
+        return {}
+    return {repr((mine, theirs)): (value - low) / span for mine, theirs, value, _ in payoffs}
 
 
 def _lessons(match: _Match, rounds: Sequence[Pair]) -> list[Lesson]:

@@ -12,7 +12,8 @@ class Markov:
 
     def choose(self, observation: Observation) -> Move:
         moves = observation.opponent_moves
-        followers = counted(after for before, after in pairwise(moves) if before == moves[-1])
+        last = moves[-1] if moves else None
+        followers = counted([after for before, after in pairwise(moves) if before == last])
         if not followers:
             return observation.random.choice(observation.legal_moves)
         return observation.best_reply(followers[0][0])

@@ -6,11 +6,11 @@ the same question has the same answer on any machine; a deadline that is near cu
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from random import Random
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import orjson
 
@@ -32,6 +32,10 @@ LONGEST_TRIAL = 200
 MOST_MOVES = 256
 """Where a seat has more, looking ahead leads nowhere."""
 KEPT_ANSWERS = 20_000
+LARGEST_STATE = 4096
+"""Bytes of a state as JSON; a referee may show anything, and thousands of states are kept in mind."""
+LARGEST_SUM = 1_000_000
+"""Of all numbers in a state, whatever they count: rules may well take so much room."""
 POSITIONS_A_LOOK = 256
 """So many positions lie between two looks at the clock."""
 
@@ -47,14 +51,16 @@ class Enough(Exception):
 class Minimax:
     """Looks ahead with alpha-beta where nothing is hidden and the seats take turns; elsewhere plays any legal move."""
 
+    _answers: ClassVar[dict[tuple[Rules, int, bytes], list[Move]]] = {}
+    """Shared by all in a process: an answer follows from the question alone."""
+
     def __init__(self, positions: int = POSITIONS) -> None:
         self._positions = positions
-        self._answers: dict[tuple[Rules, bytes], list[Move]] = {}
 
     def choose(self, observation: Observation) -> Move:
         try:
             best = self._best(observation)
-        except Exception:  # noqa: BLE001 - anybody's rules, on whatever a referee shows: any legal move is left
+        except Unsuited:
             best = []
         return observation.random.choice(
             [move for move in best if observation.is_legal(move)] or observation.legal_moves
@@ -63,18 +69,22 @@ class Minimax:
     def _best(self, observation: Observation) -> list[Move]:
         """The best moves by the rules, all as good as each other; each position is thought through once."""
         rules, state = _game(observation)
-        question = (rules, orjson.dumps(state))
+        text = orjson.dumps(state)
+        if len(text) > LARGEST_STATE:
+            raise Unsuited
+        question = (rules, self._positions, text)
         best = self._answers.get(question)
         if best is None:
+            _check_shown(observation, rules, state)
             search = Search(rules, self._positions, _until(observation.deadline))
             best = search.best(state)
             if not search.hurried:
                 self._keep(question, best)
         return best
 
-    def _keep(self, question: tuple[Rules, bytes], best: list[Move]) -> None:
+    def _keep(self, question: tuple[Rules, int, bytes], best: list[Move]) -> None:
         if len(self._answers) >= KEPT_ANSWERS:
-            self._answers = {}  # not emptied: another match may be looking into it at the same time
+            Minimax._answers = {}  # not emptied: another match may be looking into it at the same time
         self._answers[question] = best
 
 
@@ -221,10 +231,34 @@ def _game(observation: Observation) -> tuple[Rules, State]:
     """The game at hand, in a match of several too, and its state."""
     rules, state = observation.rules, observation.view
     if isinstance(rules, Repeated):
-        rules, state = rules.single, state["game"]
+        rules, state = rules.single, state.get("game") if isinstance(state, Mapping) else None
     if rules is None or not hides_nothing(rules):
         raise Unsuited
     return rules, state
+
+
+def _check_shown(observation: Observation, rules: Rules, state: State) -> None:
+    """What a referee shows need not be a state of these rules; if it is, they allow what the referee allows."""
+    if _sum(state) > LARGEST_SUM:
+        raise Unsuited
+    try:
+        seat, *others = rules.actors(state)
+        moves = rules.legal(state, seat)
+    except Exception:  # noqa: BLE001 - rules may do anything with what is no state of theirs
+        raise Unsuited from None
+    if others or not len(moves) == len(observation.legal_moves) <= MOST_MOVES:
+        raise Unsuited
+    if not all(map(observation.is_legal, moves)):
+        raise Unsuited
+
+
+def _sum(value: State) -> float:
+    """Of all numbers in something that came as JSON."""
+    if isinstance(value, int | float):
+        return abs(value)
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return sum(map(_sum, value)) if isinstance(value, list) else 0
 
 
 def _until(deadline: datetime | None) -> float | None:

@@ -1,55 +1,37 @@
 """Which move pays after which round."""
 
-from typing import Any
+from collections.abc import Sequence
+from random import Random
 
-from agent_league.players.observation import GameRecord, Move, Observation
-from agent_league.players.strategies.experience import Experience, Lesson, Pair, place, situation
-from agent_league.players.strategies.table import MOST_MOVES, Table, name_of
+from agent_league.players.observation import Observation
+from agent_league.players.strategies.experience import Learner, Lesson, Pair, place, situation
+from agent_league.players.strategies.table import Tried
 
 RECALLED = 50
 PATIENCE = 0.8
 """What the rest of a match counts for, beside the round at hand."""
 
 
-class QLearning:
+class QLearning(Learner):
     """Learns what each move is worth after each kind of round (tabular Q-learning), from league to league."""
 
-    instant = True
-
     def __init__(self) -> None:
-        self._experience = Experience()
-        self._table = Table(RECALLED)
+        super().__init__(RECALLED)
 
-    def choose(self, observation: Observation) -> Move:
-        self._take(self._experience.news(observation))
-        legal, dice = observation.legal_moves, observation.random
-        if len(legal) > MOST_MOVES:
-            return dice.choice(legal)
-        tried = self._table.tried(_state(place(observation), situation(observation)))
-        untried = [move for move in legal if name_of(move) not in tried]
-        if untried:
-            return dice.choice(untried)
-        known = [tried[name_of(move)] for move in legal]
-        if dice.random() < 1 / (1 + sum(one.count for one in known)):
-            return dice.choice(legal)
-        most = max(one.value for one in known)
-        return dice.choice([move for move, one in zip(legal, known, strict=True) if one.value == most])
+    def situation(self, observation: Observation) -> str:
+        return _state(place(observation), situation(observation))
 
-    def learn(self, game: GameRecord) -> None:
-        self._take(self._experience.end(game))
+    def worth(self, known: list[Tried], dice: Random) -> Sequence[float]:
+        """What each is worth; now and then, the less often the more was tried, all are alike."""
+        if dice.random() < 1 / (1 + sum(tried.count for tried in known)):
+            return [0.0] * len(known)
+        return [tried.value for tried in known]
 
-    def saved(self) -> Any:
-        return self._table.saved()
-
-    def restore(self, saved: Any) -> None:
-        self._table.restore(saved)
-
-    def _take(self, lessons: list[Lesson]) -> None:
-        for lesson in lessons:
-            after = self._table.tried(_state(lesson.place, lesson.round))
-            future = 0.0 if lesson.last else max((one.value for one in after.values()), default=0.0)
-            value = lesson.reward + PATIENCE * future
-            self._table.add(_state(lesson.place, lesson.before), lesson.round[0], value)
+    def take(self, lesson: Lesson) -> None:
+        after = self._table.tried(_state(lesson.place, lesson.round))
+        future = 0.0 if lesson.last else max((one.value for one in after.values()), default=0.0)
+        value = lesson.reward + PATIENCE * future
+        self._table.add(_state(lesson.place, lesson.before), lesson.round[0], value)
 
 
 def _state(place: str, pair: Pair | None) -> str:

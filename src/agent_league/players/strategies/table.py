@@ -37,7 +37,9 @@ class Table:
         return self._situations.get(name_of(situation), {})
 
     def add(self, situation: Any, move: Any, value: float) -> None:
-        """A move was tried and turned out to be worth this."""
+        """A move was tried and turned out to be worth this, where that is a number."""
+        if not math.isfinite(value):
+            return
         key, name = name_of(situation), name_of(move)
         moves = self._situations.pop(key, {})
         self._situations[key] = moves

@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_league.clock import parse_utc
 from agent_league.errors import ConfigError, Refusal
+from agent_league.games.base import BadParameters
 from agent_league.games.draw import commitment
 from agent_league.games.registry import Game, load_game
 from agent_league.log import REDACTED
@@ -87,7 +88,7 @@ def verify_match(content: Mapping[str, Any], find_game: Callable[[str], Game] = 
     _check_tolerated(file, problems)
     try:
         _check_story(file, find_game(file.game_type).with_parameters(file.game_parameters), problems)
-    except (ConfigError, ThreadLost) as error:
+    except (ConfigError, BadParameters, ThreadLost) as error:
         _give_up(problems, str(error))
     except Exception as error:  # noqa: BLE001 - a third party's rules may raise anything, and the file is anybody's
         _give_up(problems, f"the rules of {quoted(file.game_type)} broke down: {error!r:.200}")

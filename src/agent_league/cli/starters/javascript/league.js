@@ -6,6 +6,7 @@ const { parseArgs } = require("node:util");
 
 const MAX_BODY = 1024 * 1024;
 const MAX_BATCH = 100;
+const MAX_MOVES = 1000;
 const ENVELOPE = ["protocol", "message_type", "sender", "timestamp", "conversation_id"];
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
 const HEADERS = { "Content-Type": "application/json" };
@@ -14,7 +15,7 @@ const HEADERS = { "Content-Type": "application/json" };
 function play(choose, config) {
   const string = { type: "string" };
   const { values } = parseArgs({ options: { name: string, port: string, manager: string } });
-  const { name, port, manager } = { ...config, ...values };
+  const { name, port, manager, games } = { games: ["even_odd", "*"], ...config, ...values };
   if (!(port >= 1 && port <= 65535)) stop(2, `${name}: expected a port from 1 to 65535, found '${port}'`);
   const player = new Player(choose, name, `http://localhost:${port}/mcp`, `player-${port}`);
   const server = http.createServer((request, response) => {
@@ -24,7 +25,7 @@ function play(choose, config) {
   server.on("error", (error) => stop(2, `Port ${port} can't be served: ${error.message}`));
   server.listen(Number(port), "127.0.0.1", () => {
     console.error(`${name} at ${player.endpoint} registers with ${manager}`);
-    register(player, manager);
+    register(player, manager, games);
   });
 }
 
@@ -32,7 +33,8 @@ class Player {
   // The methods that it answers, and the message that each of them takes.
   methods = {
     handle_game_invitation: ["GAME_INVITATION", (asked) => this.join(asked)],
-    choose_parity: ["CHOOSE_PARITY_CALL", (asked) => this.decide(asked)],
+    choose_parity: ["CHOOSE_PARITY_CALL", (asked) => this.chooseParity(asked)],
+    make_move: ["GAME_MOVE_CALL", (asked) => this.makeMove(asked)],
     notify_match_result: ["GAME_OVER", (told) => this.remember(told)],
     notify_game_error: ["GAME_ERROR", (told) => noted(`${told.match_id}: ${told.error_code} ${told.message}`)],
     notify_round: ["ROUND_ANNOUNCEMENT", (told) => noted(`Round ${told.round_id}`)],
@@ -40,7 +42,7 @@ class Player {
     notify_round_completed: ["ROUND_COMPLETED", () => noted()],
     notify_league_completed: ["LEAGUE_COMPLETED", (told) => noted(`Champion: ${told.champion?.player_id}`)],
   };
-  choices = new Map(); // match id -> choice: who is asked twice says the same twice
+  moves = new Map(); // match id -> step -> move: who is asked twice says the same twice
   games = new Map(); // match id -> GAME_OVER
   token = undefined; // from the registration
 
@@ -56,17 +58,33 @@ class Player {
     return this.reply(asked, "GAME_JOIN_ACK", { arrival_timestamp: now(), accept: true });
   }
 
-  async decide(asked) {
-    const { match_id } = asked;
-    if (!this.choices.has(match_id)) {
-      const choice = await this.choose(asked, [...this.games.values()]);
-      if (!this.choices.has(match_id)) this.choices.set(match_id, choice);
+  async chooseParity(asked) {
+    const parity_choice = await this.decide(asked, 0, ["even", "odd"]);
+    return this.reply(asked, "CHOOSE_PARITY_RESPONSE", { parity_choice });
+  }
+
+  async makeMove(asked) {
+    const wanted = asked.move_request;
+    if (!isObject(wanted) || !moves(wanted).length) {
+      const sentence = "'move_request' needs 'valid_options' or a 'move_schema' of whole numbers";
+      return this.refusal(asked, "GAME_MOVE_CALL", "E003", "MISSING_REQUIRED_FIELD", sentence);
     }
-    return this.reply(asked, "CHOOSE_PARITY_RESPONSE", { parity_choice: this.choices.get(match_id) });
+    return this.reply(asked, "GAME_MOVE_RESPONSE", { move_data: await this.decide(asked, wanted.step, moves(wanted)) });
+  }
+
+  async decide(asked, step, moves) {
+    const { match_id } = asked;
+    if (!this.moves.has(match_id)) this.moves.set(match_id, new Map());
+    const made = this.moves.get(match_id);
+    if (!made.has(step)) {
+      const move = await this.choose(moves, asked, [...this.games.values()]);
+      if (!made.has(step)) made.set(step, move);
+    }
+    return made.get(step);
   }
 
   remember(told) {
-    this.choices.delete(told.match_id);
+    this.moves.delete(told.match_id);
     this.games.set(told.match_id, told);
     return noted(`${told.match_id}: ${told.game_result?.reason}`);
   }
@@ -86,6 +104,15 @@ class Player {
     const conversation = typeof asked.conversation_id === "string" ? asked.conversation_id : "conv-error";
     return this.message("LEAGUE_ERROR", conversation, { ...error, original_message_type: expected });
   }
+}
+
+// The moves of a request; of those that are told by their ends, the first ones.
+function moves({ valid_options, move_schema }) {
+  if (Array.isArray(valid_options)) return valid_options;
+  const { minimum, maximum, multipleOf = 1 } = isObject(move_schema) ? move_schema : {};
+  const first = Math.ceil(minimum / multipleOf);
+  const count = Math.min(MAX_MOVES, Math.floor(maximum / multipleOf) - first + 1);
+  return Array.from({ length: count || 0 }, (_, index) => (first + index) * multipleOf);
 }
 
 function now() {
@@ -175,19 +202,25 @@ async function serve(player, request, response) {
 }
 
 // Asks the League Manager until it is there and answers.
-async function register(player, manager) {
+async function register(player, manager, games) {
   const contact = { display_name: player.name, contact_endpoint: player.endpoint };
-  const player_meta = { ...contact, version: "1.0.0", game_types: ["even_odd"] };
+  const player_meta = { ...contact, version: "1.0.0", game_types: games };
   for (;;) {
     const params = player.message("LEAGUE_REGISTER_REQUEST", `conv-${player.id}-register`, { player_meta });
     const result = await ask(manager, { jsonrpc: "2.0", method: "register_player", params, id: 1 });
-    if (result?.status === "REJECTED") stop(1, `The League Manager says no: ${JSON.stringify(result.reason)}`);
+    if (result?.status === "REJECTED") stop(1, rejection(result, games));
     if (result?.status === "ACCEPTED") {
       Object.assign(player, { id: result.player_id, token: result.auth_token });
       return noted(`Registered as ${player.id}.`);
     }
     await new Promise((wake) => setTimeout(wake, 500));
   }
+}
+
+function rejection({ reason, detail }, games) {
+  const said = `The League Manager says no: ${JSON.stringify(detail ? `${reason} (${detail})` : reason)}.`;
+  if (reason !== "Unsupported game type") return said;
+  return `${said} You take ${JSON.stringify(games)}: name the league's game, or "*" for any, in config.json.`;
 }
 
 async function ask(url, frame) {

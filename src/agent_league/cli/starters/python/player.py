@@ -6,10 +6,12 @@ from pathlib import Path
 from agent_league import Observation, play
 
 
-def choose(game: Observation) -> str:
-    """One of `game.legal_moves`: "even" or "odd". Change this; `game.history` has all earlier games."""
-    move: str = game.random.choice(game.legal_moves)
-    return move
+def choose(game: Observation) -> object:
+    """One of `game.legal_moves`, of whatever `game.game_type` is. Change this.
+
+    `game.view` is what can be seen of the game, `game.history` has all earlier matches.
+    """
+    return game.random.choice(game.legal_moves)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Every answer of a player, read as a grader would: what isn't in the protocol's own form is a fault.
+"""Every message of a player, read as a grader would: what isn't in the protocol's own form is a fault.
 
-The match itself is generous, so that it goes on; this reads its transcript again. Pure.
+The match itself is generous, so that it goes on, and so is the manager; this reads again what they heard. Pure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_league.clock import Clock
-from agent_league.errors import BadAnswer, ErrorCode
+from agent_league.conformance.listener import Incoming
+from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.lab.evaluation.model import Fault
 from agent_league.model.names import printable
-from agent_league.protocol.spellings import STYLES
+from agent_league.protocol import v1, v2
+from agent_league.protocol.checks import check_envelope, read_fields, wrong_type
+from agent_league.protocol.spellings import STYLES, Frame
+from agent_league.protocol.v1.checks import check_envelope as check_v1_envelope
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.dialect import Setting, Words
 from agent_league.referee.play import MatchPlay
@@ -20,6 +24,8 @@ from agent_league.referee.words_v1 import WordsV1
 from agent_league.referee.words_v2 import WordsV2
 
 JOIN = "handle_game_invitation"
+REGISTER = "register_player"
+MCP_CALL = "tools/call"
 LONGEST = 200
 """Characters of a fault that are kept: it may hold the player's own words."""
 AS_MCP = next(f"called as {style.shown(JOIN)}" for style in STYLES if style.is_mcp)
@@ -56,6 +62,33 @@ def heard_of(play: MatchPlay, player_id: str, referee_id: str, clock: Clock) -> 
         if problems := "; ".join(_problems(words, reader, entry)):
             faults.append(Fault(str(entry["method"]), cut(problems)))
     return Heard(tuple(seconds), tuple(faults), timeouts)
+
+
+def registration_faults(heard: Incoming) -> tuple[Fault, ...]:
+    """What is wrong with the message with which a player registered; it has one fault at most, as answers have."""
+    if problems := "; ".join(_registration_problems(heard)):
+        return (Fault(REGISTER, cut(problems)),)
+    return ()
+
+
+def _registration_problems(heard: Incoming) -> Iterator[str]:
+    message, kind = heard.message, v2.LeagueRegisterRequest.TYPE
+    is_v1 = message.get("protocol") == PROTOCOL_V1
+    if not is_v1 and heard.named != MCP_CALL:  # a message of `league.v1` is the whole body, and names no method
+        if heard.frame is not Frame.PARAMS:
+            yield f"the message is in {heard.frame}"
+        elif heard.named != REGISTER:
+            yield f"called as {heard.named!r:.80}"
+    try:
+        if is_v1:
+            if check_v1_envelope(message) != message["message_type"] or message["message_type"] != kind:
+                raise wrong_type("message_type", repr(kind), message["message_type"])
+            read_fields(v1.LeagueRegisterRequest, message)
+        else:
+            check_envelope(message, kind)
+            read_fields(v2.LeagueRegisterRequest, message)
+    except Refusal as refusal:
+        yield f"{refusal.code}: {kind}: {refusal.message}"
 
 
 def cut(text: str) -> str:

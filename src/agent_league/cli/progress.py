@@ -1,0 +1,21 @@
+"""A bar on stderr, for a person who watches; nobody watches a file."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+@contextmanager
+def bar(*, quiet: bool) -> "Iterator[Progress]":
+    """Shown while the context lasts, where stderr is a terminal; `disable` says whether it is."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(file=sys.stderr)  # this stream, whatever stands in for it later
+    with Progress(*columns, console=console, transient=True, disable=quiet or not sys.stderr.isatty()) as progress:
+        yield progress

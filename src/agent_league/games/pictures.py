@@ -1,0 +1,64 @@
+"""Pieces of pictures that several games share: what the seats are called, and what a table of payoffs says.
+
+A picture draws one view for people. It knows the views of its own game alone, and may raise anything on another.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+MOST_PAIRS = 64
+
+
+def seat_names(seat: int | None) -> tuple[str, str]:
+    """What seat 0 and seat 1 are called in the eyes of a seat, or of one who sees everything."""
+    if seat is None:
+        return ("PLAYER_A", "PLAYER_B")
+    return ("you", "the other") if seat == 0 else ("the other", "you")
+
+
+def side(mark: str | None) -> str:
+    """The line that tells a seat its mark; nothing for one who has none."""
+    return "" if mark is None else f"\nYou are {mark}."
+
+
+def amount(value: float) -> str:
+    """A number without the point that it doesn't need."""
+    return f"{value:.12g}"
+
+
+def show_payoffs(view: Any, seat: int | None) -> str:
+    """What pays in a game of one choice each: which move wins against which, or the amounts in a table."""
+    own, rows = seat or 0, view["payoffs"]
+    if not 0 < len(rows) <= MOST_PAIRS:
+        raise ValueError(f"expected 1 to {MOST_PAIRS} pairs of moves, found {len(rows)}")
+    paid = {(str(row[own]), str(row[1 - own])): (row[2 + own], row[3 - own]) for row in rows}
+    if {abs(mine) for mine, _ in paid.values()} <= {0, 1} and all(mine == -theirs for mine, theirs in paid.values()):
+        wins = ", ".join(f"{move} against {other}" for (move, other), (mine, _) in paid.items() if mine > 0)
+        said = f"{_capital(seat_names(seat)[own])} {'wins' if seat is None else 'win'} with {wins}."
+    else:
+        said = _table(paid, seat)
+    choices = view.get("choices")
+    return said if choices is None else f"{said}\n{made(choices, seat)}"
+
+
+def made(moves: list[Any], seat: int | None) -> str:
+    """What both played, oneself first."""
+    names, order = seat_names(seat), (0, 1) if seat != 1 else (1, 0)
+    return _capital("; ".join(f"{names[one]}: {moves[one]}" for one in order)) + "."
+
+
+def _table(paid: Mapping[tuple[str, str], tuple[float, float]], seat: int | None) -> str:
+    names = seat_names(seat)
+    down, across = names if seat != 1 else names[::-1]
+    moves, others = (list(dict.fromkeys(pair[index] for pair in paid)) for index in (0, 1))
+    cells = {pair: ", ".join(map(amount, both)) for pair, both in paid.items()}
+    width = max(map(len, (*others, *cells.values())))
+    margin = max(map(len, moves))
+    head = f"{'':{margin}}   " + "  ".join(f"{other:{width}}" for other in others)
+    lines = (f"{move:{margin}}   " + "  ".join(f"{cells[move, other]:{width}}" for other in others) for move in moves)
+    said = f"What is paid, to {down} first ({down} down, {across} across):"
+    return "\n".join(line.rstrip() for line in (said, head, *lines))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

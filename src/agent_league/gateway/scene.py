@@ -1,0 +1,99 @@
+"""What a person sees of each match: the position at every turn, the end of each round, and the last position.
+
+A result tells what was played and not what it led to: where nothing is hidden, the rules lead on from the last view.
+"""
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+from agent_league.games.base import Move, Rules, State, allows, hides_nothing, winning_seat
+from agent_league.games.pictures import amount
+from agent_league.games.show import drawn, last_round
+from agent_league.gateway.choices import named
+from agent_league.players.observation import GameRecord, Observation
+
+MOST_MATCHES = 100
+MOST_MOVES_AFTER = 3
+"""Of the other's, after our last one."""
+SHOWN_MOVES = 12
+LONGEST_MOVE = 40
+
+
+class Scenes:
+    """The matches of one person."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, Observation] = {}
+        self._rounds_told: dict[str, int] = {}
+
+    def note(self, seen: Observation) -> None:
+        """Keeps where a match stands, whether or not anybody is asked."""
+        self._seen[seen.match_id] = seen
+        if len(self._seen) > MOST_MATCHES:
+            self._forget(next(iter(self._seen)))
+
+    def at_turn(self, seen: Observation) -> str:
+        """The position in which a move is wanted; first the end of the round before, where that is news."""
+        parts = [drawn(seen.game_type, seen.view, seen.seat)]
+        if seen.rounds_over > self._rounds_told.get(seen.match_id, 0):
+            self._rounds_told[seen.match_id] = seen.rounds_over
+            ended = last_round(seen.game_type, seen.view, seen.seat)
+            parts = [f"Round {seen.rounds_over} ended so:", ended, *parts] if ended else parts
+        return "\n".join(filter(None, parts))
+
+    def at_end(self, game: GameRecord) -> str:
+        """The last position, else the moves of both; and what was paid, where the result says it."""
+        seen = self._forget(game.match_id)
+        ending = (seen and _last_position(seen, game)) or _moves(game)
+        return "\n".join(filter(None, (ending, _paid(game, seen))))
+
+    def _forget(self, match_id: str) -> Observation | None:
+        self._rounds_told.pop(match_id, None)
+        return self._seen.pop(match_id, None)
+
+
+def _last_position(seen: Observation, game: GameRecord) -> str | None:
+    """Our last move made in the view that we saw then, and what the other played after it; None: nobody knows."""
+    rules, seat = seen.rules, seen.seat
+    if rules is None or not hides_nothing(rules) or not game.my_moves:
+        return None
+    try:
+        state = _led_on(rules, seen.view, seat, game.my_moves[-1])
+        for moves in ((), *(game.opponent_moves[-count:] for count in range(1, MOST_MOVES_AFTER + 1))):
+            last = reduce(lambda at, one: _led_on(rules, at, 1 - seat, one), moves, state)
+            if not rules.actors(last) and winning_seat(rules.returns(last)) == _winner(game, seat):
+                return drawn(seen.game_type, rules.view(last, seat), seat)
+    except Exception:  # noqa: BLE001 - anybody's rules, on anybody's view
+        return None
+    return None
+
+
+def _led_on(rules: Rules, state: State, seat: int, move: Move) -> State:
+    if rules.actors(state) != (seat,) or not allows(rules.legal(state, seat), move):
+        raise ValueError(f"{move!r:.80} can't be played by seat {seat}")
+    return rules.apply(state, {seat: move})
+
+
+def _winner(game: GameRecord, seat: int) -> int | None:
+    return {"WIN": seat, "DRAW": None, "LOSS": 1 - seat}[game.outcome]
+
+
+def _moves(game: GameRecord) -> str:
+    both = (("You:      ", game.my_moves), ("The other:", game.opponent_moves))
+    return "\n".join(f"{who} {_listed(moves)}" for who, moves in both if moves)
+
+
+def _listed(moves: tuple[Any, ...]) -> str:
+    shown = ", ".join(named(move)[:LONGEST_MOVE] for move in moves[-SHOWN_MOVES:])
+    return shown if len(moves) <= SHOWN_MOVES else f"{len(moves)} moves, at last {shown}"
+
+
+def _paid(game: GameRecord, seen: Observation | None) -> str:
+    payoffs = game.details.get("payoffs")
+    if seen is None or not isinstance(payoffs, Mapping):
+        return ""
+    own, other = payoffs.get(seen.player_id), payoffs.get(game.opponent_id)
+    if not isinstance(own, int | float) or not isinstance(other, int | float):
+        return ""
+    return f"You get {amount(own)}, the other {amount(other)}."

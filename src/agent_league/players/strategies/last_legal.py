@@ -1,0 +1,12 @@
+"""The last of the legal moves."""
+
+from agent_league.players.observation import Move, Observation
+
+
+class LastLegal:
+    """Plays the last of the legal moves, always."""
+
+    instant = True
+
+    def choose(self, observation: Observation) -> Move:
+        return observation.legal_moves[-1]

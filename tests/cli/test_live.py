@@ -1,0 +1,66 @@
+"""What is printed of a league: matches that were broken off are counted and explained, and win nobody anything."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from agent_league.cli.lines import tell_event
+from agent_league.cli.live import LeagueView
+from agent_league.cli.run import _finish, _summary
+from agent_league.errors import LeagueFailed
+from agent_league.model.events import LeagueCompleted, MatchFinished
+from agent_league.model.results import MatchResult, Outcome, StandingsRow, Termination
+from tests.conftest import PlanMaker
+
+WHY = "the rules of 'boom' failed in apply: KeyError('oops') (boom.py:20)"
+ROWS = (StandingsRow(1, "P01", "Alpha", 2, 0, 0, 2, 0), StandingsRow(2, "P02", "Beta", 2, 0, 0, 2, 0))
+
+
+def ended(broken_off: Mapping[str, str]) -> LeagueCompleted:
+    return LeagueCompleted("league_boom", rounds=2, matches=2, standings=ROWS, broken_off=broken_off)
+
+
+ALL, SOME = ended({"R1M1": WHY, "R2M1": WHY}), ended({"R2M1": WHY})
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def test_a_league_without_a_match_to_count_has_no_champion_and_fails(
+    plan: PlanMaker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    league = plan(players=2)
+    with pytest.raises(LeagueFailed, match="every match was broken off, so there is no champion"):
+        _finish(league, ALL, 1.0, LeagueView(league))
+    printed = capsys.readouterr().out
+    assert f"Matches that were broken off, and won by nobody: 2 of 2. R1M1: {WHY}." in printed
+    assert "Champion" not in printed
+
+
+def test_a_league_with_some_that_count_has_one_and_says_how_many_do_not(
+    plan: PlanMaker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    league = plan(players=2)
+    _finish(league, SOME, 1.0, LeagueView(league))
+    printed = capsys.readouterr().out
+    assert f"Matches that were broken off, and won by nobody: 1 of 2. R2M1: {WHY}." in printed
+    assert "Champion: Alpha (P01)" in printed
+
+
+def test_the_summary_says_it_as_well(plan: PlanMaker) -> None:
+    void, counts = (_summary(completed, {}, 1.0) for completed in (ALL, SOME))
+    assert (void["champion"], void["broken_off"]) == (None, {"R1M1": WHY, "R2M1": WHY})
+    assert (counts["champion"]["player_id"], counts["broken_off"]) == ("P01", {"R2M1": WHY})
+
+
+def test_a_manager_in_a_terminal_of_its_own_tells_why_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    terminations = dict.fromkeys(("P01", "P02"), Termination.VOID)
+    result = MatchResult("R1M1", 1, ("P01", "P02"), Outcome.TECHNICAL_LOSS, None, {"fault": WHY}, terminations)
+    tell_event(MatchFinished(result))
+    assert capsys.readouterr().out == f"  R1M1 P01 - P02: broken off, nobody wins: {WHY}\n"
+    tell_event(ALL)
+    printed = capsys.readouterr().out
+    assert f"Matches that were broken off, and won by nobody: 2 of 2. R1M1: {WHY}.\nThere is no champion.\n" in printed
+    assert "Champion:" not in printed

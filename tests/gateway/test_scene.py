@@ -1,0 +1,88 @@
+"""What a person sees of a match: each position, the end of a round, and how it ended."""
+
+from typing import Any
+
+import pytest
+
+from agent_league.games.registry import load_game
+from agent_league.gateway.scene import Scenes
+from agent_league.players.observation import GameRecord, Observation
+
+ALMOST = {"board": "XX.OO....", "turn": 0, "winner": None}
+WON = " X | X | X\n---+---+---\n O | O | 5\n---+---+---\n 6 | 7 | 8\nYou are X."
+LOST = " X | X | 2\n---+---+---\n O | O | O\n---+---+---\n 6 | 7 | X\nYou are X."
+
+
+def turn(game_type: str = "tic_tac_toe", view: Any = None, seat: int = 0, **parameters: Any) -> Observation:
+    rules = load_game(game_type).with_parameters(parameters).rules
+    return Observation(game_type, "R1M1", "P01", "P02", (), view=view, seat=seat, rules=rules)
+
+
+def over(outcome: str, mine: tuple[Any, ...], theirs: tuple[Any, ...], **details: Any) -> GameRecord:
+    return GameRecord("R1M1", "any", "P02", outcome, mine, theirs, details=details)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "mine", "theirs", "shown"),
+    [
+        ("WIN", (0, 1, 2), (3, 4), WON),
+        ("LOSS", (0, 1, 8), (3, 4, 5), LOST),
+        ("WIN", (0, 1, 8), (3, 4, 5), "You:       0, 1, 8\nThe other: 3, 4, 5"),  # not what the board says
+        ("WIN", (0, 1), (3, 4), "You:       0, 1\nThe other: 3, 4"),  # the other never came back
+        ("TECHNICAL_LOSS", (), (), ""),
+    ],
+)
+def test_the_last_position_is_shown_where_it_is_known(
+    outcome: str, mine: tuple[Any, ...], theirs: tuple[Any, ...], shown: str
+) -> None:
+    scenes = Scenes()
+    scenes.note(turn(view=ALMOST))
+    assert scenes.at_end(over(outcome, mine, theirs)) == shown
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        None,
+        7,
+        {"board": "XX"},
+        {**ALMOST, "turn": 5},
+        {**ALMOST, "board": ["\x1b"] * 9},
+        {**ALMOST, "board": "XXXOO...."},
+    ],
+)
+def test_a_view_that_is_no_position_ends_with_the_moves(view: Any) -> None:
+    scenes = Scenes()
+    scenes.note(turn(view=view))
+    assert scenes.at_end(over("WIN", (0, 1, 2), ())) == "You:       0, 1, 2"
+
+
+def test_of_a_game_that_hides_something_the_moves_and_what_was_paid_are_shown() -> None:
+    scenes = Scenes()
+    scenes.note(turn("kuhn_poker", {"card": "K", "other_card": None, "betting": [], "pot": 2}))
+    ended = over("WIN", ("bet",), ("pass",), payoffs={"P01": 1.0, "P02": -1.0})
+    assert scenes.at_end(ended) == "You:       bet\nThe other: pass\nYou get 1, the other -1."
+
+
+def test_of_many_moves_the_last_are_shown() -> None:
+    shown = Scenes().at_end(over("DRAW", tuple(range(50)), ("\x1b[2J" * 50,)))
+    assert shown.splitlines()[0] == "You:       50 moves, at last 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49"
+    assert len(shown) < 200
+    assert "\x1b" not in shown
+
+
+def test_the_end_of_a_round_is_told_once() -> None:
+    rules = load_game("kuhn_poker").with_parameters({"repeat": 3}).rules
+    state = rules.new({"repeat": 3})
+    for moves in ({-1: ["K", "J"]}, {0: "pass"}, {1: "pass"}, {-1: ["Q", "K"]}):
+        state = rules.apply(state, moves)
+    seen, scenes = turn("kuhn_poker", rules.view(state, 0), repeat=3), Scenes()
+    now = (
+        "Round 2 (of 3): you 1, the other -1.\n"
+        "Your card: Q. The other's card: not shown.\nBetting: nothing yet. In the pot: 2 chips."
+    )
+    then = (
+        "Round 1 ended so:\nYour card: K. The other's card: J.\nBetting: you pass, the other pass. In the pot: 2 chips."
+    )
+    assert scenes.at_turn(seen) == f"{then}\n{now}"
+    assert scenes.at_turn(seen) == now
