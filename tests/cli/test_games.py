@@ -47,6 +47,7 @@ POINTS = """\
 [agent_league.games]
 coins = strangers_games:COINS
 hollow = strangers_games:MISSING
+quitting = quitters:GAME
 [agent_league.game_sources]
 shop = strangers_games:shop
 closed = strangers_games:closed
@@ -54,6 +55,7 @@ broken = no_such_module:SOURCE
 [agent_league.strategies]
 brave = strangers_games:Brave
 hollow = no_such_module:Hollow
+quitting = quitters:Strategy
 """
 
 
@@ -65,6 +67,7 @@ def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: N
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strangers-games\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(POINTS)
     (tmp_path / "strangers_games.py").write_text(OTHERS)
+    (tmp_path / "quitters.py").write_text("raise SystemExit(3)")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LEAGUE_HOME", raising=False)
@@ -96,6 +99,7 @@ def test_all_games_are_listed_with_those_of_others_and_what_is_wrong_with_them(
         "active": True,
     }
     assert "MISSING" in listed["hollow"]["error"]
+    assert "quitters:GAME ends the program when it is imported" in listed["quitting"]["error"]
     sources = by_name(found["sources"], "source")
     assert sources["shop"] == {"source": "shop"}
     assert "no_such_module" in sources["broken"]["error"]
@@ -216,11 +220,12 @@ def test_all_strategies_are_listed_with_a_sentence_each(strangers: Path, capsys:
         "learns": False,
     }
     assert "no_such_module" in listed["hollow"]["error"]
+    assert "SystemExit(3)" in listed["quitting"]["error"]
     assert all(told["summary"].endswith(".") for told in listed.values() if "error" not in told)
     strategies()
     table = capsys.readouterr().out
     assert all(told["summary"] in table for told in listed.values() if "error" not in told)
-    assert "can't be used: ModuleNotFoundError" in table
+    assert "strategy: 'hollow' can't be loaded: ModuleNotFoundError" in table
 
 
 def test_a_strategy_is_told_in_full(strangers: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,7 +234,7 @@ def test_a_strategy_is_told_in_full(strangers: Path, capsys: pytest.CaptureFixtu
     strategies("hollow", json=True)
     assert "no_such_module" in told(capsys)["error"]
     strategies("hollow")
-    assert capsys.readouterr().out.startswith("hollow can't be used: ModuleNotFoundError")
+    assert capsys.readouterr().out.startswith("strategy: 'hollow' can't be loaded: ModuleNotFoundError")
     with pytest.raises(UserError, match=r"no strategy 'clever' is installed \(there are: alternating,"):
         strategies("clever")
 

@@ -8,6 +8,7 @@ import typer
 
 from agent_league.cli.games import Json
 from agent_league.cli.options import put_out
+from agent_league.errors import AgentLeagueError
 
 
 def strategies(
@@ -50,7 +51,7 @@ def _told(name: str) -> dict[str, Any]:
             "learns": learns(name),
         }
     except Exception as error:  # noqa: BLE001 - another package's, and no reason to hide the rest
-        return {"strategy": name, "error": repr(error)}
+        return {"strategy": name, "error": str(error) if isinstance(error, AgentLeagueError) else repr(error)}
 
 
 def _show_all(found: list[dict[str, Any]]) -> None:
@@ -62,7 +63,7 @@ def _show_all(found: list[dict[str, Any]]) -> None:
 
     table = Table("Strategy", "In a sentence", "Games")
     for told in found:
-        sentence = f"can't be used: {told['error']}" if "error" in told else told["summary"]
+        sentence = told["error"] if "error" in told else told["summary"]
         cells = (told["strategy"], sentence, _games(told))
         table.add_row(*(Text(printable(cell)) for cell in cells))
     console = Console(highlight=False)
@@ -74,7 +75,7 @@ def _show(told: Mapping[str, Any]) -> None:
     from agent_league.model.names import printable
 
     if "error" in told:
-        lines = [f"{told['strategy']} can't be used: {told['error']}"]
+        lines = [told["error"]]
     else:
         lines = [f"{told['strategy']}, for {_games(told)}", "", *told["description"].split("\n"), "", *_habits(told)]
     for line in lines:

@@ -127,7 +127,7 @@ def load_source(name: str) -> GameSource:
     if found is None:
         told = f"no source of games {name!r} is installed {there_are(name, source_names())}"
         raise ConfigError("game_type", "", told)
-    source: GameSource = found.load()
+    source: GameSource = _loaded(found)
     return source
 
 
@@ -135,7 +135,7 @@ def load_source(name: str) -> GameSource:
 def load_game(game_type: str) -> Game:
     """A game by its name, or by its source's name, a colon and its name there."""
     if point := _found(GROUP).get(game_type):
-        game = point.load()
+        game = _loaded(point)
         if not isinstance(game, Game):
             raise ConfigError(f"entry point {GROUP}", game_type, f"{point.value} is not a Game")
         if game.game_type != game_type:
@@ -163,3 +163,11 @@ def playable(game_type: str, parameters: Mapping[str, Any]) -> Game:
 @cache
 def _found(group: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=group)}
+
+
+def _loaded(point: EntryPoint) -> Any:
+    """What an entry point names; a package that would end the program is one that can't be imported."""
+    try:
+        return point.load()
+    except SystemExit as end:
+        raise ImportError(f"{point.value} ends the program when it is imported") from end

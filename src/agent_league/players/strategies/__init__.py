@@ -94,6 +94,6 @@ def _strategy_class(name: str) -> Any:
         if point.name == name:
             try:
                 return point.load()
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise ConfigError("strategy", "", f"{name!r} can't be loaded: {error!r:.200}") from error
     raise ConfigError("strategy", "", not_installed(name) or "")
