@@ -7,9 +7,10 @@ from typing import Any
 
 from agent_league.arena.seats import NO_WATCHERS, Agent, Seat, Watchers
 from agent_league.errors import PortInUse, UserError
+from agent_league.league.settings import ManagerSettings
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_guard import Guard
-from agent_league.transport.http_server import AgentApp, HttpServer, bind
+from agent_league.transport.http_server import AgentApp, HttpServer, Pages, bind
 from agent_league.transport.mcp.door import agent_door
 from agent_league.transport.rate_limit import RateLimit
 
@@ -62,7 +63,21 @@ def app_of(seat: Seat, agent: Agent) -> AgentApp:
         RateLimit(rate, security.rate_limit_burst, agent.dispatcher.turn_away) if rate else None,
         seat.other_paths(agent),
         agent_door(agent),
+        pages_of(seat, agent),
     )
+
+
+def pages_of(seat: Seat, agent: Agent) -> Pages | None:
+    """What a manager shows to people; whoever looks changes nothing."""
+    if not isinstance(seat.settings, ManagerSettings) or not seat.settings.web:
+        return None
+    from agent_league.league.app import LeagueManager  # noqa: PLC0415 - only where a manager sits
+    from agent_league.web.app import WebApp  # noqa: PLC0415 - as above
+    from agent_league.web.chronicle import Chronicle  # noqa: PLC0415 - as above
+    from agent_league.web.reader import Reader  # noqa: PLC0415 - as above
+
+    assert isinstance(agent, LeagueManager)  # noqa: S101 - what such a seat is taken by
+    return WebApp(Reader(agent.season, seat.settings.home, Chronicle(agent.season)))
 
 
 async def _until_stopped(runs: Sequence[Coroutine[Any, Any, None]], stop: asyncio.Event) -> None:

@@ -18,3 +18,5 @@ class ManagerSettings:
     exit_when_done: bool = False
     store: str | None = None
     """The address of the database; None: `league.db` in the home's data."""
+    web: bool = True
+    """Whether it serves pages beside `/mcp`."""

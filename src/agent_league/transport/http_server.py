@@ -10,14 +10,14 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.errors import PortInUse, UserError
@@ -40,6 +40,13 @@ class BodyTooLarge(Exception):
     def __init__(self, *, more: bool) -> None:
         super().__init__()
         self.more = more
+
+
+class Pages(Protocol):
+    """An ASGI application for people who look."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+    async def close(self) -> None: ...
 
 
 class Endpoint:
@@ -95,10 +102,15 @@ class AgentApp:
         rate_limit: RateLimit | None = None,
         other_paths: Mapping[str, Answer] | None = None,
         door: Door | None = None,
+        pages: Pages | None = None,
     ) -> None:
-        """Without a guard of its own it is called by its address alone. `other_paths` have answers of their own."""
+        """Without a guard of its own it is called by its address alone. `other_paths` have answers of their own.
+
+        `pages` serves whatever is asked for elsewhere.
+        """
         self._guard = guard or Guard()
         self._door = door
+        self._more = pages
 
         async def show_health(_: Request) -> Response:
             return Response(orjson.dumps(health()), media_type="application/json")
@@ -106,7 +118,10 @@ class AgentApp:
         others = (other_paths or {}).items()
         self._endpoints = {path: Endpoint(answer, self._guard, rate_limit) for path, answer in others}
         self._endpoints["/mcp"] = Endpoint(answer, self._guard, rate_limit, door)
-        self._pages = Starlette(routes=[Route("/health", show_health)])
+        routes: list[BaseRoute] = [Route("/health", show_health)]
+        if pages:
+            routes.append(Mount("/", pages))
+        self._pages = Starlette(routes=routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -120,6 +135,8 @@ class AgentApp:
 
     async def close(self) -> None:
         """Ends the streams that would never end by themselves."""
+        if self._more:
+            await self._more.close()
         if self._door:
             await self._door.close()
 
