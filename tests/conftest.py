@@ -22,7 +22,15 @@ FAST = {
 }
 """Limits for tests with silent peers: as short as a busy machine allows."""
 
-SLOW = ("tests/reliability", "tests/simulation", "tests/foreign", "tests/mcp", "tests/cli", "tests/gateway")
+SLOW = (
+    "tests/reliability",
+    "tests/browser",
+    "tests/simulation",
+    "tests/foreign",
+    "tests/mcp",
+    "tests/cli",
+    "tests/gateway",
+)
 """Folders whose tests start processes or play for long."""
 
 PlanMaker = Callable[..., LeaguePlan]

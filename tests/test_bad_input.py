@@ -6,6 +6,7 @@ over real HTTP. The league waits for its start, so that nothing changes unless a
 
 import asyncio
 import copy
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
@@ -25,7 +26,7 @@ from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.results import Outcome
 from agent_league.players.app import Player
-from agent_league.protocol.methods import METHODS
+from agent_league.protocol.methods import METHODS, Caller
 from agent_league.protocol.schemas import message_schemas
 from agent_league.referee.app import Referee
 from agent_league.testing.peers import Raw, ScriptedPlayer, now
@@ -164,6 +165,7 @@ def _our_own_requests(league_id: str) -> dict[str, Frame]:
     move = {"move_type": "pick", "valid_options": [1, 2], "context": None, "step": 0, "your_role": "PLAYER_A"}
     messages: dict[str, Frame] = {
         "start_league": _message("START_LEAGUE", "player:P01", auth_token="tok-admin-unknown"),
+        "manage_league": _message("MANAGE_LEAGUE", "player:P01", auth_token="tok-admin-unknown", action="PAUSE"),
         "start_match": _message(
             "START_MATCH",
             "league_manager",
@@ -457,7 +459,7 @@ def test_methods_of_other_roles_are_not_found(arena: Arena, role: str) -> None:
 def test_a_message_for_another_league_is_refused_with_e008(arena: Arena, role: str) -> None:
     tried = 0
     for method, frame in arena.correct[role].items():
-        if METHODS[method].request is None or method == "start_league":
+        if METHODS[method].request is None or METHODS[method].caller is Caller.ADMIN:
             continue
         wrong = {**frame, "params": {**frame["params"], "league_id": "league_of_others"}}
         answer = post_anything(arena, role, json.dumps(wrong).encode())
@@ -490,13 +492,14 @@ def test_a_token_of_somebody_else_opens_no_registration(arena: Arena) -> None:
 
 
 def test_nobodys_token_is_that_of_the_organiser(arena: Arena) -> None:
-    for token in (arena.token("referee"), arena.token("player"), "", "x", "tok-admin-", "ä" * 1000):
-        frame = copy.deepcopy(arena.correct["manager"]["start_league"])
+    tokens = (arena.token("referee"), arena.token("player"), "", "x", "tok-admin-", "ä" * 1000)
+    for method, token in itertools.product(("start_league", "manage_league"), tokens):
+        frame = copy.deepcopy(arena.correct["manager"][method])
         frame["params"]["auth_token"] = token
         assert code_of(post_anything(arena, "manager", json.dumps(frame).encode())) == "E012"
 
 
-@pytest.mark.parametrize("method", ["league_query", "report_match_result", "start_league"])
+@pytest.mark.parametrize("method", ["league_query", "report_match_result", "start_league", "manage_league"])
 def test_without_a_token_nothing_is_told_or_taken(arena: Arena, method: str) -> None:
     frame = copy.deepcopy(arena.correct["manager"][method])
     for deed in ("null", "missing"):

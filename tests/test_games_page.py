@@ -18,6 +18,7 @@ from agent_league.arena.plan import LeagueRequest, make_plan
 from agent_league.config import ConfigLoader
 from agent_league.games.base import Rules
 from agent_league.games.registry import GROUP, Game
+from agent_league.games.scene import scene_problem
 from agent_league.league.app import LeagueManager
 from agent_league.players.observation import Observation
 from agent_league.testing.peers import ScriptedPlayer
@@ -68,7 +69,16 @@ async def test_the_question_is_the_one_that_a_referee_asks_and_the_answer_is_tak
 
 
 def test_the_player_in_the_page_is_the_example() -> None:
-    assert blocks("python") == [EXAMPLE.read_text(encoding="utf-8")]
+    assert blocks("python")[0] == EXAMPLE.read_text(encoding="utf-8")
+
+
+def test_the_scene_in_the_page_can_be_drawn() -> None:
+    (block,) = blocks("python")[1:]
+    names: dict[str, Any] = {}
+    exec(block, names)
+    scene = names["scene"]({"board": "X...O...."}, None, {1: 4})
+    assert scene_problem(scene) is None
+    assert [cell.text for row in scene.parts[0].rows for cell in row if cell.is_last] == ["O"]
 
 
 def rows(heading: str) -> list[str]:

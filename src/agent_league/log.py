@@ -107,11 +107,13 @@ class JsonLogger:
     def log(self, event_type: str, level: str = "INFO", **details: Any) -> None:
         if not self.enabled(level):
             return
+        now = datetime.now(UTC)
         entry = {
-            "timestamp": format_utc(datetime.now(UTC)),
+            "timestamp": format_utc(now),
             "component": self.component,
             "event_type": event_type,
             "level": level,
+            "microsecond": now.microsecond,  # the seeds' timestamp ends with the second; agents' lines need an order
             **redacted(details, self._secrets),
         }
         line = _as_json(entry)

@@ -159,7 +159,7 @@ def test_a_run_of_a_game_is_resumed_by_the_game_s_name(home: Path) -> None:
         resumed(ConfigLoader(home, {}), LeagueRequest(home=home))
     with pytest.raises(UserError, match="no interrupted run of league_tic_tac_toe"):
         resumed(ConfigLoader(home, {}), LeagueRequest(home=home, game="tic_tac_toe"))
-    with pytest.raises(UserError, match="leave out all but --home, --league-id, --game, --store and --json"):
+    with pytest.raises(UserError, match="leave out all but --home, --league-id, --game, --store, --no-web"):
         resumed(ConfigLoader(home, {}), LeagueRequest(home=home, game="nim", parameters={"misere": True}))
     _, request = resumed(ConfigLoader(home, {}), LeagueRequest(home=home, game="nim"))
     assert request == asked

@@ -10,7 +10,14 @@ import pytest
 from agent_league.arena.fleet import Fleet
 from agent_league.arena.plan import LeaguePlan
 from agent_league.errors import LeagueFailed, UserError
-from agent_league.model.events import AgentRegistered, LeagueCompleted, LeagueStarted, MatchFinished, RoundStarted
+from agent_league.model.events import (
+    AgentRegistered,
+    LeagueCompleted,
+    LeagueStarted,
+    MatchAssigned,
+    MatchFinished,
+    RoundStarted,
+)
 from tests.cli.command import alive, free_ports
 from tests.conftest import FAST, PlanMaker
 
@@ -31,6 +38,7 @@ def test_a_fleet_tells_what_happens_and_ends_its_processes(small: LeaguePlan) ->
     kinds = [type(event) for event in events]
     assert [kinds.count(kind) for kind in (AgentRegistered, LeagueStarted, RoundStarted, MatchFinished)] == [5, 1, 3, 6]
     assert kinds[-1] is LeagueCompleted
+    assert MatchAssigned not in kinds, "nobody here shows it, and it is as frequent as a result"
     assert len(pids) == 6
     assert alive(pids) == []
     assert fleet.pids == []

@@ -6,7 +6,7 @@ import pytest
 
 from agent_league.cli.lines import tell_event
 from agent_league.cli.live import LeagueView
-from agent_league.cli.run import _finish, _summary
+from agent_league.cli.run import _require_champion, _show_end, _summary
 from agent_league.errors import LeagueFailed
 from agent_league.model.events import LeagueCompleted, MatchFinished
 from agent_league.model.results import MatchResult, Outcome, StandingsRow, Termination
@@ -32,8 +32,9 @@ def test_a_league_without_a_match_to_count_has_no_champion_and_fails(
     plan: PlanMaker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     league = plan(players=2)
+    _show_end(league, ALL, 1.0, LeagueView(league))
     with pytest.raises(LeagueFailed, match="every match was broken off, so there is no champion"):
-        _finish(league, ALL, 1.0, LeagueView(league))
+        _require_champion(ALL)
     printed = capsys.readouterr().out
     assert f"Matches that were broken off, and won by nobody: 2 of 2. R1M1: {WHY}." in printed
     assert "Champion" not in printed
@@ -43,7 +44,8 @@ def test_a_league_with_some_that_count_has_one_and_says_how_many_do_not(
     plan: PlanMaker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     league = plan(players=2)
-    _finish(league, SOME, 1.0, LeagueView(league))
+    _show_end(league, SOME, 1.0, LeagueView(league))
+    _require_champion(SOME)
     printed = capsys.readouterr().out
     assert f"Matches that were broken off, and won by nobody: 1 of 2. R2M1: {WHY}." in printed
     assert "Champion: Alpha (P01)" in printed

@@ -10,10 +10,10 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from agent_league.arena.host_seat import HostSeat
 from agent_league.games.registry import load_game
 from agent_league.gateway import server, words
 from agent_league.gateway.moves import LONGEST_MOVE
-from agent_league.gateway.seat import HostSeat
 from agent_league.gateway.words import FIRST_ROWS, MOST_EVENTS, MOST_ROWS, MOST_TURNS
 from agent_league.players.happenings import RoundAnnounced
 from agent_league.players.mailbox import KEPT_EVENTS

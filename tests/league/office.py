@@ -108,6 +108,13 @@ class Office:
         """START_LEAGUE, with the admin token unless told otherwise."""
         return await self.say("start_league", "START_LEAGUE", "player:organiser", auth_token=token or self.admin_token)
 
+    async def manage(self, action: str, player_id: str | None = None) -> Any:
+        """MANAGE_LEAGUE, with the admin token."""
+        about = {"action": action, "player_id": player_id}
+        return await self.say(
+            "manage_league", "MANAGE_LEAGUE", "player:organiser", auth_token=self.admin_token, **about
+        )
+
     async def query(self, agent: "ScriptedPlayer", query_type: str, **params: Any) -> Any:
         return await self.say(
             "league_query",

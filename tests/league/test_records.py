@@ -130,6 +130,15 @@ async def test_a_disk_that_cannot_be_written_does_not_end_the_league(office: Off
     assert "write_failed" in events
 
 
+async def test_who_was_given_which_match_is_told_to_those_who_want_to_know_everything(office: OfficeMaker) -> None:
+    here = office({"logging.level": "DEBUG"})
+    await here.play(2)
+    log = DataPaths(here.home).logs / "league" / LEAGUE_ID / "league.log.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    (given,) = [line for line in lines if line["event_type"] == "MatchAssigned"]
+    assert (given["level"], given["match_id"], given["referee_id"]) == ("DEBUG", "R1M1", "REF01")
+
+
 async def test_the_log_tells_the_story_of_the_league_in_order(office: OfficeMaker) -> None:
     here = office()
     await here.play(2)

@@ -17,7 +17,10 @@ from agent_league.model.events import (
     LeagueCompleted,
     LeagueResumed,
     LeagueStarted,
+    MatchAssigned,
     MatchFinished,
+    PauseChanged,
+    RegistrationChanged,
     RegistrationRefused,
     RoundCompleted,
     RoundStarted,
@@ -41,9 +44,12 @@ CHANGED: list[tuple[Event, set[str]]] = [
     (AgentStateChanged("P02", AgentState.SUSPENDED, "silent"), {"players/P02"}),
     (AgentStateChanged("REF01", AgentState.SUSPENDED, "silent"), set()),
     (StoreChanged(is_there=False, why="away"), set()),
+    (RegistrationChanged(is_open=False), set()),
+    (PauseChanged(is_paused=True), set()),
     (LeagueStarted("league", 3, 1, 3, 3), {"standings", "schedule", "rounds/1", "rounds/2", "rounds/3"}),
     (LeagueResumed("league", 2, 1, 1, 1, {}, ()), {"standings", "schedule", "rounds/1"}),
     (RoundStarted(Round(2, (Pairing("R2M1", 2, "P01", "P02"),))), {"standings", "rounds/2", "matches/R2M1"}),
+    (MatchAssigned("R2M1", "REF01"), {"matches/R2M1"}),
     (
         MatchFinished(MatchResult("R1M1", 1, ("P01", "P02"), Outcome.WIN, "P01")),
         {"standings", "schedule", "rounds/1", "matches/R1M1", "players/P01", "players/P02"},
@@ -87,18 +93,19 @@ async def test_a_whole_league_tells_of_each_of_its_resources(plan: PlanMaker) ->
 
 async def test_what_is_told_is_already_there_to_be_read(plan: PlanMaker) -> None:
     league = plan(players=2, referees=1, seed="7")
-    states: list[str] = []
+    states: list[tuple[str, str | None]] = []
     async with asyncio.timeout(60), seated(MemoryNetwork(), league.seats) as agents:
         manager = agents[0]
         assert isinstance(manager, LeagueManager)
 
         def look(uri: str) -> None:
             if uri == "league://matches/R1M1":
-                states.append(manager._records._queries.match("R1M1")["state"])
+                match = manager._records._queries.match("R1M1")
+                states.append((match["state"], match["referee_id"]))
 
         manager.changes.listen(look)
         await manager.completed.wait()
-    assert states == ["RUNNING", "FINISHED"]
+    assert states == [("RUNNING", None), ("RUNNING", "REF01"), ("FINISHED", "REF01")]
 
 
 async def test_as_long_as_nobody_listens_nothing_is_worked_out(

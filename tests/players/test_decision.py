@@ -306,3 +306,16 @@ async def test_an_illegal_one_among_many_costs_nothing_but_the_choice(
     thought = await Decision(Fixed("x"), log).decide(observe(legal_moves=range(10**15)))
     assert thought.move in range(10**15)
     assert "where the whole numbers from 0 to 999999999999999 are legal" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("strategy", "how"), [(Fixed("odd"), "chosen"), (Raising(), "raised"), (Fixed("Even"), "illegal_move")]
+)
+async def test_each_move_is_told_once_with_how_it_came_about(log: JsonLogger, strategy: Any, how: str) -> None:
+    told: list[tuple[float, str]] = []
+    decision = Decision(strategy, log, lambda seconds, how: told.append((seconds, how)))
+    await decision.decide(observe())
+    await decision.decide(observe())
+    ((seconds, said),) = told
+    assert said == how
+    assert seconds >= 0

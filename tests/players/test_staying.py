@@ -23,6 +23,7 @@ from agent_league.players.staying import LEAST_STAY, Stay
 from agent_league.testing.peers import Params, always
 from agent_league.testing.virtual_time import in_virtual_time
 from agent_league.transport.memory import MemoryNetwork
+from agent_league.transport.peer import Line
 from tests.players.chair import Chair, chair
 from tests.players.test_player import NOTICES
 from tests.transport.test_session import ACCEPTED, MANAGER, Agent, refused
@@ -39,7 +40,7 @@ def log(tmp_path: Path) -> Iterator[JsonLogger]:
 
 
 def staying(agent: Agent) -> Stay:
-    return Stay(agent.session, agent.network, MANAGER, agent.remarks.append, Random(7))
+    return Stay(agent.session, Line(agent.network), MANAGER, agent.remarks.append, Random(7))
 
 
 def in_turn(*answers: Any) -> Any:

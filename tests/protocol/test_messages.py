@@ -1,4 +1,4 @@
-"""The 22 messages of `league.v2`: which there are, and how they are written."""
+"""The 23 messages of `league.v2`: which there are, and how they are written."""
 
 import pytest
 
@@ -7,13 +7,13 @@ from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2 import MESSAGES
 from tests.protocol.test_golden import OF_THE_SEEDS
 
-OURS = {"LEAGUE_QUERY_RESPONSE", "START_LEAGUE", "START_MATCH", "GAME_MOVE_CALL", "GAME_MOVE_RESPONSE"}
+OURS = {"LEAGUE_QUERY_RESPONSE", "START_LEAGUE", "MANAGE_LEAGUE", "START_MATCH", "GAME_MOVE_CALL", "GAME_MOVE_RESPONSE"}
 ENVELOPE = {"sender": "player:P01", "timestamp": "2025-01-15T10:00:00Z", "conversation_id": "conv-1"}
 
 
-def test_there_are_22_message_types() -> None:
+def test_there_are_23_message_types() -> None:
     assert set(MESSAGES) == OF_THE_SEEDS | OURS
-    assert len(MESSAGES) == 22
+    assert len(MESSAGES) == 23
 
 
 @pytest.mark.parametrize("model", MESSAGES.values(), ids=MESSAGES)

@@ -14,6 +14,7 @@ EXPECTED: dict[str, tuple[set[str], str | None, str | None, float]] = {
     "register_referee": ({MANAGER}, "REFEREE_REGISTER_REQUEST", "REFEREE_REGISTER_RESPONSE", 10),
     "register_player": ({MANAGER}, "LEAGUE_REGISTER_REQUEST", "LEAGUE_REGISTER_RESPONSE", 10),
     "start_league": ({MANAGER}, "START_LEAGUE", OK, 10),
+    "manage_league": ({MANAGER}, "MANAGE_LEAGUE", OK, 10),
     "report_match_result": ({MANAGER}, "MATCH_RESULT_REPORT", OK, 10),
     "league_query": ({MANAGER}, "LEAGUE_QUERY", "LEAGUE_QUERY_RESPONSE", 10),
     "get_standings": ({MANAGER}, None, OK, 10),

@@ -19,6 +19,7 @@ Sent = list[dict[str, Any]]
 NEVER_SENT = {
     "LEAGUE_QUERY": "our agents learn everything from notices",
     "START_LEAGUE": "the organiser's command sends it",
+    "MANAGE_LEAGUE": "the organiser's command and page send it",
     "GAME_MOVE_CALL": "Even/Odd has a question of its own",
 }
 

@@ -135,6 +135,8 @@ def test_an_example_of_the_seeds_can_be_said_with_and_without_its_envelope(examp
         ("get_match", {}),
         ("get_round", {"round_id": "1"}),
         ("start_league", {"protocol": "league.v1"}),
+        ("manage_league", {}),
+        ("manage_league", {"action": "EXPEL_EVERYBODY"}),
         ("register_player", {"player_meta": {"display_name": ""}}),
     ],
 )

@@ -36,7 +36,7 @@ class Place:
         engine = create_engine(self.address)
         try:
             with engine.begin() as connection:
-                found = connection.execute(text(statement))
+                found = connection.exec_driver_sql(statement)
                 return [tuple(row) for row in found] if found.returns_rows else []
         finally:
             engine.dispose()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from sqlalchemy import create_engine, text
 
 from agent_league.errors import UserError
 from agent_league.storage import migrations, sql
-from agent_league.storage.base import Deposed, MatchRow, Saved, StoreFailed
+from agent_league.storage.base import Deposed, MatchRow, Saved, SeasonRow, StoreFailed
 from agent_league.storage.sql import SqlStore, store_address
 from tests.storage import writer
 from tests.storage.conftest import Place
@@ -23,6 +24,26 @@ from tests.storage.postgres import PostgresServer
 from tests.storage.test_store import LEAGUE, agent, begin, match, saved
 
 SECRET = "s3cret"
+FIRST_VERSION = (
+    """
+    INSERT INTO seasons (
+        epoch, put_aside, league_id, created_at, phase, rounds_completed, announced, signing_key, settings
+    ) VALUES (
+        1, FALSE, 'league_2025_even_odd', '2025-01-15T12:00:00Z', 'RUNNING', 2, FALSE, 'the key', '{"players": 4}'
+    )
+    """,
+    """
+    INSERT INTO agents (
+        season_id, agent_id, role, state, failures, token_sha256, token_expires, key_sha256, claims
+    ) VALUES (
+        1, 'P01', 'player', 'ACTIVE', 0, 'a', '2025-01-16T12:00:00+00:00', NULL, '{"display_name": "Agent",
+        "endpoint": "http://localhost:8101/mcp", "version": "1.0.0", "game_types": ["even_odd"],
+        "max_concurrent_matches": 1, "protocol": "league.v2", "alias": null, "style": "seeds", "tolerated": [],
+        "is_ours": true}'
+    )
+    """,
+)
+"""A league as the first version wrote it down."""
 EXTRA_STEP = ("ALTER TABLE seasons ADD COLUMN note TEXT NOT NULL DEFAULT 'none'",)
 
 
@@ -334,6 +355,28 @@ def test_a_database_of_an_older_version_is_brought_up_to_date(
     assert saved(sql_place) == Saved(season, [agent()], [match()])
     assert sql_place.execute("SELECT note FROM seasons") == [("none",)]
     assert sql_place.execute("SELECT max(version) FROM agent_league_schema") == [(newest,)]
+
+
+def test_a_league_of_the_first_version_goes_on_open_and_unpaused_with_nobody_barred(
+    sql_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(migrations, "STEPS", migrations.STEPS[:1])
+        first = sql_place.store()
+        assert first.put_aside(LEAGUE) is False
+        first.close()
+    for statement in FIRST_VERSION:
+        sql_place.execute(statement)
+    store = sql_place.store()
+    found = store.open(LEAGUE)
+    assert found is not None
+    assert found.season == SeasonRow(1, LEAGUE, "2025-01-15T12:00:00Z", "the key", {"players": 4}, "RUNNING", 2)
+    assert (found.season.registration_open, found.season.paused) == (True, False)
+    assert [(row.agent_id, row.display_name, row.barred) for row in found.agents] == [("P01", "Agent", False)]
+    season, player = replace(found.season, paused=True), replace(found.agents[0], barred=True)
+    store.write(1, [season, player])
+    assert saved(sql_place) == Saved(season, [player], [])
+    assert sql_place.execute("SELECT max(version) FROM agent_league_schema") == [(len(migrations.STEPS),)]
 
 
 def test_a_step_that_fails_leaves_the_version_before_it(sql_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,7 @@ def test_a_new_season_is_found_as_it_was_made(place: Place) -> None:
     "row",
     [
         agent(),
+        agent(barred=True, state="SUSPENDED"),
         agent(key_sha256="b" * 64, game_types=[], display_name="", failures=0),
         match(),
         match(referee_id="REF01", result=NESTED),
@@ -81,9 +82,11 @@ def test_what_is_written_is_read_back_equal(place: Place, row: AgentRow | MatchR
 def test_a_season_that_has_moved_on_is_read_back_equal(place: Place) -> None:
     store = place.store()
     season = replace(begin(store), phase="RUNNING", rounds_completed=2, announced=True, settings=NESTED)
+    season = replace(season, registration_open=False, paused=True)
     store.write(season.season_id, [season])
-    assert saved(place).season == season
-    assert saved(place).season.announced is True
+    found = saved(place).season
+    assert found == season
+    assert (found.announced is True, found.registration_open is False, found.paused is True) == (True, True, True)
 
 
 def test_agents_and_matches_stand_in_the_order_of_their_first_writing(place: Place) -> None:
@@ -118,6 +121,8 @@ def test_a_row_replaces_every_field_of_the_one_before(place: Place) -> None:
         phase="RUNNING",
         rounds_completed=1,
         announced=True,
+        registration_open=False,
+        paused=True,
     )
     other_agent = AgentRow("P01", "referee", "B", "http://b", "2", ["x"], 2, "league.v1", "t", "e", "k", "SUSPENDED", 4)
     other_match = MatchRow("R1M1", 2, "P03", "P04", "REF01", {"winner": None})

@@ -13,6 +13,7 @@ from agent_league.model.agents import Role
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.methods import Method
 from agent_league.transport.dispatch import OK, Dispatcher, Reply
+from agent_league.transport.meter import Meter
 from tests.protocol.examples import requests_by_method
 
 QUERY: dict[str, Any] = requests_by_method()["league_query"]
@@ -34,7 +35,8 @@ class Desk:
         self.reply: Reply = OK
         self.log = JsonLogger("desk", log_root=folder)
         handlers = {"league_query": self.take, "get_standings": self.take, "create_schedule": self.fail}
-        self.dispatcher = Dispatcher(self, handlers, SystemClock(), self.log, strict=strict)
+        self.meter = Meter()
+        self.dispatcher = Dispatcher(self, handlers, SystemClock(), self.log, strict=strict, meter=self.meter)
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None

@@ -22,6 +22,7 @@ def test_a_line_has_time_component_event_level_and_details(tmp_path: Path) -> No
     log.info("invited", match_id="R1M1", round_id=1)
     (line,) = lines(log)
     assert parse_utc(line.pop("timestamp"))
+    assert 0 <= line.pop("microsecond") < 1_000_000
     assert line == {
         "component": "P01",
         "event_type": "invited",

@@ -100,8 +100,8 @@ def resumed(loader: ConfigLoader, request: LeagueRequest) -> tuple[ConfigLoader,
     home, store = request.home, request.store
     if replace(request, league_id=None, game=None, store=None) != LeagueRequest(home=home) or loader.overrides:
         raise UserError(
-            "--resume continues a run as it was started; leave out all but --home, --league-id, --game, --store and"
-            " --json."
+            "--resume continues a run as it was started; leave out all but --home, --league-id, --game, --store,"
+            " --no-web, --stay and --json."
         )
     league_id = loader.load_league(request.league_id, request.game).league_id
     path = DataPaths(home).run_request(league_id)

@@ -20,7 +20,7 @@ from typing import Any, Self
 from agent_league.arena.hosting import run_async, serve
 from agent_league.arena.seats import Seat, Watchers
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
-from agent_league.model.events import Event, LeagueCompleted
+from agent_league.model.events import Event, LeagueCompleted, MatchAssigned
 
 STOP = "stop"
 END_SECONDS = 5
@@ -194,6 +194,8 @@ class _Reporter:
         self._events: list[Event] = []
 
     def tell(self, event: Event) -> None:
+        if isinstance(event, MatchAssigned):
+            return  # as many as there are matches, and nobody at the other end shows them
         if not self._events:
             asyncio.get_running_loop().call_later(REPORT_SECONDS, self.send)
         self._events.append(event)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from agent_league.arena.addresses import own_endpoint
 from agent_league.arena.seats import NO_WATCHERS, Agent, Seat, Watchers
 from agent_league.errors import PortInUse, UserError
 from agent_league.league.settings import ManagerSettings
@@ -13,6 +14,7 @@ from agent_league.transport.http_guard import Guard
 from agent_league.transport.http_server import AgentApp, HttpServer, Pages, bind
 from agent_league.transport.mcp.door import agent_door
 from agent_league.transport.rate_limit import RateLimit
+from agent_league.web.metrics import MetricsPage
 
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
@@ -56,6 +58,7 @@ def app_of(seat: Seat, agent: Agent) -> AgentApp:
     network, security = seat.settings.system.network, seat.settings.system.security
     own = () if seat.host in EVERY_ADDRESS else (seat.host,)
     rate = security.rate_limit_per_sec
+    pages = pages_of(seat, agent)
     return AgentApp(
         agent.dispatcher.answer,
         agent.health,
@@ -63,7 +66,8 @@ def app_of(seat: Seat, agent: Agent) -> AgentApp:
         RateLimit(rate, security.rate_limit_burst, agent.dispatcher.turn_away) if rate else None,
         seat.other_paths(agent),
         agent_door(agent),
-        pages_of(seat, agent),
+        pages,
+        MetricsPage(agent, lambda: pages.listeners if pages else 0),
     )
 
 
@@ -71,13 +75,27 @@ def pages_of(seat: Seat, agent: Agent) -> Pages | None:
     """What a manager shows to people; whoever looks changes nothing."""
     if not isinstance(seat.settings, ManagerSettings) or not seat.settings.web:
         return None
-    from agent_league.league.app import LeagueManager  # noqa: PLC0415 - only where a manager sits
+    from agent_league.arena.visitors import FALLBACK, Visitors  # noqa: PLC0415 - only where a manager sits
+    from agent_league.league.app import LeagueManager  # noqa: PLC0415 - as above
     from agent_league.web.app import WebApp  # noqa: PLC0415 - as above
     from agent_league.web.chronicle import Chronicle  # noqa: PLC0415 - as above
-    from agent_league.web.reader import Reader  # noqa: PLC0415 - as above
+    from agent_league.web.reader import Invitation, Reader, SeatsOffered  # noqa: PLC0415 - as above
+    from agent_league.web.seat_desk import SeatDesk  # noqa: PLC0415 - as above
+    from agent_league.web.seats import Seats  # noqa: PLC0415 - as above
 
     assert isinstance(agent, LeagueManager)  # noqa: S101 - what such a seat is taken by
-    return WebApp(Reader(agent.season, seat.settings.home, Chronicle(agent.season)))
+    settings, limits = seat.settings, seat.settings.system.timeouts
+    endpoint = own_endpoint(seat.host, seat.port, settings.system.network.base_host)
+    reader = Reader(
+        agent.season,
+        settings.home,
+        Chronicle(agent.season),
+        meter=agent.meter,
+        invitation=Invitation(endpoint, settings.players, settings.referees),
+        seats=SeatsOffered(limits.move_timeout_sec, FALLBACK) if settings.seats else None,
+    )
+    desk = SeatDesk(Seats(reader, Visitors(settings, agent.season, seat.host, seat.port))) if settings.seats else None
+    return WebApp(reader, agent.log, desk)
 
 
 async def _until_stopped(runs: Sequence[Coroutine[Any, Any, None]], stop: asyncio.Event) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count, cycle, islice
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,12 @@ class LeaguePlan:
             for seat in self.players
             if isinstance(seat.settings, PlayerSettings)
         }
+
+    def shown(self, *, web: bool, stay: bool) -> "LeaguePlan":
+        """The same with pages or without, and with a manager that stays after the last result or ends."""
+        assert isinstance(self.manager.settings, ManagerSettings)  # noqa: S101 - whose seat it is
+        settings = replace(self.manager.settings, web=web, exit_when_done=not stay)
+        return replace(self, manager=replace(self.manager, settings=settings))
 
     def processes(self, cores: int | None = None) -> list[tuple[Seat, ...]]:
         """The seats by process: one each for a handful, else as many processes as the machine has cores to fill."""

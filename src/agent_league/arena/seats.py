@@ -16,6 +16,7 @@ from agent_league.protocol.spellings import REGISTER_PATH
 from agent_league.referee.settings import RefereeSettings
 from agent_league.transport.carrier import Answer, Carrier
 from agent_league.transport.mcp import Agent as McpAgent
+from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.session import Remark
 
 LOOPBACK = "127.0.0.1"
@@ -24,6 +25,9 @@ LOOPBACK = "127.0.0.1"
 class Agent(McpAgent, Protocol):
     """What the three kinds of agents have in common."""
 
+    @property
+    def meter(self) -> Meter: ...
+    def readings(self) -> Readings: ...
     async def run(self) -> None: ...
 
 

@@ -1,6 +1,5 @@
-"""The parts by themselves: `league manager`, `league referee`, `league player`, and `league start`."""
+"""The parts by themselves: `league manager`, `league referee` and `league player`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +10,8 @@ from agent_league.cli.options import (
     Game,
     Games,
     Home,
+    NoSeats,
+    NoWeb,
     OptionalPort,
     Param,
     PlayerProtocol,
@@ -19,10 +20,10 @@ from agent_league.cli.options import (
     Store,
     Strict,
     naming_options,
-    open_existing_home,
     open_home,
     parameters_of,
     say,
+    say_where,
     with_strict,
 )
 from agent_league.config import ConfigLoader
@@ -48,6 +49,8 @@ def manager(
     strict: Strict = False,
     settings: Set = None,
     exit_when_done: ExitWhenDone = False,
+    no_web: NoWeb = False,
+    no_seats: NoSeats = False,
 ) -> None:
     """Run a League Manager.
 
@@ -75,7 +78,13 @@ def manager(
     if players:
         check_size(loader, league, players)
     port = port or system.network.default_league_manager_port
-    seat = Seat(ManagerSettings(system, league, home, players, referees, exit_when_done, store), port, host)
+    seat = Seat(
+        ManagerSettings(
+            system, league, home, players, referees, exit_when_done, store, web=not no_web, seats=not no_seats
+        ),
+        port,
+        host,
+    )
     check_ports([seat])
     endpoint = own_endpoint(host, port, system.network.base_host)
     with alone(home, league.league_id, endpoint):
@@ -91,6 +100,8 @@ def manager(
 
         def ready() -> None:
             say(f"League Manager of {league.league_id} at {endpoint}; the game is {league.game_type}.")
+            if not no_web:
+                say_where(endpoint)
             if not (saved and saved.matches):
                 say(f"Waiting for {awaited}`league start`.")
             say(f"The admin token is in {DataPaths(home).admin_token(league.league_id)}.")
@@ -136,7 +147,7 @@ def referee(
         system=system,
         games=loader.load_games_registry(),
         home=home,
-        manager=_manager_of(manager, loader),
+        manager=manager_of(manager, loader),
         endpoint=own_endpoint(host, port, system.network.base_host),
         wanted_id=referee_id or f"referee-{port}",
         display_name=name or (entry.display_name if entry else f"Referee {referee_id or port}"),
@@ -208,7 +219,7 @@ def player(
     identity = PlayerSettings(
         system=system.for_practice() if practice else system,
         home=home,
-        manager=_manager_of(manager, loader),
+        manager=manager_of(manager, loader),
         endpoint=own_endpoint(host, port, system.network.base_host),
         wanted_id=player_id or f"player-{port}",
         display_name=name or (entry.display_name if entry else f"Agent {player_id or port}"),
@@ -225,59 +236,7 @@ def player(
     run_async(serve_until_interrupted([seat], Watchers(player=tell, remark=say), lambda: tell_waiting(identity)))
 
 
-def start(
-    manager: Manager = None,
-    league_id: LeagueId = None,
-    game: Game = None,
-    token_file: Annotated[Path | None, typer.Option(help="The file with the admin token.")] = None,
-    home: Home = None,
-) -> None:
-    """Close registration and start the league now."""
-    from agent_league.arena.hosting import run_async
-    from agent_league.errors import UserError
-    from agent_league.storage.paths import DataPaths
-
-    home, loader = open_existing_home(home)
-    league_id = loader.load_league(league_id, game).league_id
-    manager = _manager_of(manager, loader)
-    token_file = token_file or DataPaths(home).admin_token(league_id)
-    try:
-        token = token_file.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise UserError(
-            f"can't read the admin token in {token_file}: {error.strerror}; the manager writes it when it starts. "
-            "Is it running, with this --home?"
-        ) from None
-    run_async(_start(manager, league_id, token))
-    say(f"{league_id} has started.")
-
-
-async def _start(manager: str, league_id: str, token: str) -> None:
-    from agent_league.clock import SystemClock, format_utc
-    from agent_league.errors import CallFailed, LeagueFailed, PeerUnreachable
-    from agent_league.protocol import v2
-    from agent_league.transport.http_client import HttpCarrier
-    from agent_league.transport.peer import Line
-
-    message = v2.StartLeague.write(
-        sender="league_manager",
-        timestamp=format_utc(SystemClock().now()),
-        conversation_id="conv-start-league",
-        auth_token=token,
-        league_id=league_id,
-    )
-    carrier = HttpCarrier()
-    try:
-        await Line(carrier).ask(manager, "start_league", message, limit=10)
-    except PeerUnreachable:
-        raise LeagueFailed(f"nobody answers at {manager}; is the manager running there? (--manager URL)") from None
-    except CallFailed as error:
-        raise LeagueFailed(f"the manager at {manager} {error.message}") from None
-    finally:
-        await carrier.close()
-
-
-def _manager_of(address: str | None, loader: ConfigLoader) -> str:
+def manager_of(address: str | None, loader: ConfigLoader) -> str:
     """The manager's endpoint: what was typed, or what agents_config.json says."""
     from agent_league.arena.addresses import manager_endpoint
 

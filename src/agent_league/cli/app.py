@@ -3,19 +3,25 @@
 import typer
 
 from agent_league.cli import (
+    admin,
     agents,
     check,
     evaluate,
+    export,
     games,
     join,
+    logs,
     new,
     play,
+    replay,
     run,
     setup,
+    show,
     simulate,
     simulate_faults,
     strategies,
     verify,
+    watch,
 )
 
 app = typer.Typer(
@@ -34,12 +40,18 @@ app.command("init")(setup.init)
 app.command("manager")(agents.manager)
 app.command("referee")(agents.referee)
 app.command("player")(agents.player)
-app.command("start")(agents.start)
+app.command("start")(admin.start)
+app.command("admin")(admin.admin)
 app.command("join")(join.join)
 app.command("play")(play.play)
 app.command("new")(new.new)
 app.command("check")(check.check)
+app.command("show")(show.show)
+app.command("watch")(watch.watch)
+app.command("logs")(logs.logs)
+app.command("export")(export.export)
 app.command("verify")(verify.verify)
+app.command("replay")(replay.replay)
 app.command("rebuild")(setup.rebuild)
 app.command("evaluate")(evaluate.evaluate)
 app.command("simulate")(simulate.simulate)

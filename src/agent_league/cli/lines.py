@@ -3,19 +3,16 @@
 from rich.console import Console
 from rich.text import Text
 
-from agent_league.cli.live import broken_off_lines, standings_table, tolerated_lines
+from agent_league.cli.live import broken_off_lines, remark_on, standings_table, tolerated_lines
 from agent_league.model.events import (
     AgentRegistered,
-    AgentStateChanged,
     Event,
     LeagueCompleted,
     LeagueResumed,
     LeagueStarted,
     MatchFinished,
-    RegistrationRefused,
     RoundCompleted,
     RoundStarted,
-    StoreChanged,
 )
 from agent_league.model.names import printable
 from agent_league.model.results import MatchResult, Outcome
@@ -29,12 +26,6 @@ def tell_event(event: Event) -> None:
             again = " again" if event.returned else ""
             noted = f" (put up with: {'; '.join(event.tolerated)})" if event.tolerated else ""
             line = f"{event.agent_id} registered{again}: {event.display_name} at {event.endpoint}{noted}"
-        case RegistrationRefused():
-            line = f"Not registered: {event.who}: {event.why}"
-        case AgentStateChanged():
-            line = f"{event.agent_id} is {event.state}: {event.why}"
-        case StoreChanged():
-            line = "The database is back." if event.is_there else f"{event.why}. Nothing is lost; trying again."
         case LeagueStarted():
             line = f"The league starts: {event.players} players, {event.rounds} rounds, {event.matches} matches."
         case LeagueResumed():
@@ -55,7 +46,10 @@ def tell_event(event: Event) -> None:
             line = f"Champion: {champion.display_name} ({champion.player_id}) with {champion.points} points."
             if event.is_void:
                 line = "There is no champion."
-    console.print(Text(printable(line.rstrip())), soft_wrap=True)
+        case _:
+            line = remark_on(event) or ""
+    if line:
+        console.print(Text(printable(line.rstrip())), soft_wrap=True)
 
 
 def _told(result: MatchResult) -> str:

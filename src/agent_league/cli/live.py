@@ -21,6 +21,8 @@ from agent_league.model.events import (
     LeagueResumed,
     LeagueStarted,
     MatchFinished,
+    PauseChanged,
+    RegistrationChanged,
     RegistrationRefused,
     RoundStarted,
     StoreChanged,
@@ -54,7 +56,7 @@ class Faults:
 
 
 class Silence:
-    """Shows nothing."""
+    """Shows nothing but a pause, for which somebody may wait in vain."""
 
     def __enter__(self) -> Self:
         return self
@@ -63,7 +65,8 @@ class Silence:
         """Nothing to close."""
 
     def show(self, event: Event | None) -> None:
-        """Shows nothing."""
+        if isinstance(event, PauseChanged):
+            self.remark(remark_on(event) or "")
 
     def remark(self, sentence: str) -> None:
         say(sentence)
@@ -125,16 +128,9 @@ class LeagueView:
                     self._standings.record(event.result)
                 self._faults.note(event.result)
                 self._progress.advance(self._bar)
-            case StoreChanged():
-                self.remark(
-                    "The database is back." if event.is_there else f"{event.why}. Nothing is lost; trying again."
-                )
-            case RegistrationRefused():
-                self.remark(f"Not registered: {event.who}: {event.why}")
-            case AgentStateChanged():
-                self._remarks.append(f"{event.agent_id} is {event.state}: {event.why}")
             case _:
-                pass
+                if event and (sentence := remark_on(event)):
+                    self.remark(sentence)
 
     def remark(self, sentence: str) -> None:
         """Keeps a sentence for whoever watches."""
@@ -170,6 +166,25 @@ class LeagueView:
         remarks = [*self._remarks[-5:], *self._faults.broken_off[:1]]
         parts += [Text(printable(remark), style="yellow") for remark in remarks]
         return Group(*parts)
+
+
+def remark_on(event: Event) -> str | None:
+    """What is out of the ordinary, in a sentence; None for what is not."""
+    sentence = None
+    match event:
+        case RegistrationRefused():
+            sentence = f"Not registered: {event.who}: {event.why}"
+        case AgentStateChanged():
+            sentence = f"{event.agent_id} is {event.state}: {event.why}"
+        case StoreChanged():
+            sentence = "The database is back." if event.is_there else f"{event.why}. Nothing is lost; trying again."
+        case RegistrationChanged():
+            closed = "Registration is closed; `league admin open` opens it again."
+            sentence = "Registration is open again." if event.is_open else closed
+        case PauseChanged():
+            paused = "The league is paused; `league admin resume` goes on."
+            sentence = paused if event.is_paused else "The league goes on."
+    return sentence
 
 
 def broken_off_lines(completed: LeagueCompleted) -> list[str]:

@@ -65,6 +65,8 @@ Store = Annotated[
         metavar="URL",
     ),
 ]
+NoWeb = Annotated[bool, typer.Option("--no-web", help="Serve no pages.")]
+NoSeats = Annotated[bool, typer.Option("--no-seats", help="Let nobody play in the browser.")]
 ExitWhenDone = Annotated[bool, typer.Option("--exit-when-done", help="End after LEAGUE_COMPLETED.")]
 
 
@@ -128,6 +130,11 @@ def with_strict(settings: list[str] | None, *, strict: bool) -> list[str]:
 def say(sentence: str) -> None:
     """A remark for the person at the terminal; stdout stays for results."""
     sys.stderr.write(printable(sentence) + "\n")
+
+
+def say_where(endpoint: str) -> None:
+    """Where a browser finds a manager's pages."""
+    say(f"Watch it at {endpoint.removesuffix('mcp')}")
 
 
 def put_out(result: bytes) -> None:

@@ -3,7 +3,8 @@
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, NoReturn
 
 import orjson
@@ -14,6 +15,7 @@ from agent_league.cli.options import (
     Game,
     Home,
     LeagueProtocol,
+    NoWeb,
     OptionalPort,
     Param,
     Seed,
@@ -25,6 +27,7 @@ from agent_league.cli.options import (
     parameters_of,
     put_out,
     say,
+    say_where,
     with_strict,
 )
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
@@ -55,6 +58,10 @@ def run(
     store: Store = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run, as it was started.")] = False,
     new: Annotated[bool, typer.Option("--new", help="Put an unfinished league aside and begin another.")] = False,
+    no_web: NoWeb = False,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="After the last result, keep the manager and its pages until Ctrl-C.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Start a manager, referees and players, play the league, show it live, print the table.
@@ -64,10 +71,8 @@ def run(
     """
     from agent_league.arena.addresses import own_endpoint
     from agent_league.arena.beginning import alone, begin_anew, keep_request, progress, resumed, unfinished
-    from agent_league.arena.fleet import Fleet
     from agent_league.arena.hosting import check_ports
     from agent_league.arena.plan import LeagueRequest, make_plan
-    from agent_league.log import JsonLogger
     from agent_league.players.strategies import unsuited
 
     started = time.perf_counter()
@@ -91,7 +96,7 @@ def run(
     if resume:
         loader, request = resumed(loader, request)
     with naming_options():
-        plan = make_plan(loader, request)
+        plan = make_plan(loader, request).shown(web=not no_web, stay=stay)
     for name in dict.fromkeys(plan.strategies.values()):
         if remark := unsuited(name, plan.league.game_type):
             say(remark)
@@ -108,37 +113,87 @@ def run(
             if moved := begin_anew(home, plan.league.league_id, store, plan.seats):
                 say(f"The data of an earlier league was moved to {moved}.")
             keep_request(replace(request, store=None), plan.league.league_id, loader.overrides)
-        log = JsonLogger("orchestrator", log_root=home / "logs", folder="system", level=plan.system.logging.level)
-        log.info("league_run_started", league_id=plan.league.league_id, agents=len(plan.seats), seed=request.seed)
-        signal.signal(signal.SIGTERM, _end)
-        completed = None
-        try:
-            with Fleet(plan.processes()) as fleet, _view(plan, quiet=json) as view:
-                log.info("processes_started", pids=fleet.pids)
-                for event in fleet.events(TICK_SECONDS, view.remark):
-                    view.show(event)
-                    if isinstance(event, LeagueCompleted):
-                        completed = event
-        except KeyboardInterrupt:
-            log.warning("league_run_interrupted", league_id=plan.league.league_id)
-            say(f"Interrupted; everything that was started has ended. `league run --resume{which}` continues it.")
-            raise
-        except AgentLeagueError as error:
-            log.error("league_run_failed", league_id=plan.league.league_id, error=str(error))
-            raise
-    seconds = time.perf_counter() - started
-    log.info("league_run_completed", league_id=plan.league.league_id, seconds=round(seconds, 3))
-    log.close()
+        if not no_web and not json:
+            say_where(endpoint)
+        how = _How(_view(plan, quiet=json), json, stay, f"league run --resume{which}", started)
+        completed = _play(plan, request.seed, how)
     if completed is not None:
-        _finish(plan, completed, seconds, None if json else view)
+        _require_champion(completed)
 
 
-def _finish(plan: Any, completed: LeagueCompleted, seconds: float, view: Any) -> None:
-    """Prints how it ended, as one JSON object where nobody views it; raises LeagueFailed where it came to nothing."""
+@dataclass(frozen=True, slots=True)
+class _How:
+    """How a league is shown."""
+
+    view: Any
+    json: bool
+    stay: bool
+    again: str
+    """The command that continues it."""
+    started: float
+
+
+def _play(plan: Any, seed: str | None, how: _How) -> LeagueCompleted | None:
+    """The league from its first process to its last, and what is printed of it."""
+    from agent_league.arena.fleet import Fleet
+    from agent_league.log import JsonLogger
+
+    league_id = plan.league.league_id
+    log = JsonLogger("orchestrator", log_root=plan.home / "logs", folder="system", level=plan.system.logging.level)
+    log.info("league_run_started", league_id=league_id, agents=len(plan.seats), seed=seed)
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        with Fleet(plan.processes()) as fleet:
+            log.info("processes_started", pids=fleet.pids)
+            completed = _follow(fleet, how.view, stay=how.stay)
+            seconds = time.perf_counter() - how.started
+            if how.stay and completed:
+                _show_end(plan, completed, seconds, None if how.json else how.view)
+                _stay(fleet)
+    except KeyboardInterrupt:
+        log.warning("league_run_interrupted", league_id=league_id)
+        say(f"Interrupted; everything that was started has ended. `{how.again}` continues it.")
+        raise
+    except AgentLeagueError as error:
+        log.error("league_run_failed", league_id=league_id, error=str(error))
+        raise
+    log.info("league_run_completed", league_id=league_id, seconds=round(seconds, 3))
+    log.close()
+    if completed and not how.stay:
+        _show_end(plan, completed, seconds, None if how.json else how.view)
+    return completed
+
+
+def _follow(fleet: Any, view: Any, *, stay: bool) -> LeagueCompleted | None:
+    """Shows the league until its manager is done; one that stays is followed to the last result."""
+    completed = None
+    with view:
+        for event in fleet.events(TICK_SECONDS, view.remark):
+            view.show(event)
+            if isinstance(event, LeagueCompleted):
+                completed = event
+                if stay:
+                    break
+    return completed
+
+
+def _stay(fleet: Any) -> None:
+    say("The manager and its pages stay until Ctrl-C.")
+    with suppress(KeyboardInterrupt):
+        for _ in fleet.events(TICK_SECONDS, say):
+            pass
+
+
+def _show_end(plan: Any, completed: LeagueCompleted, seconds: float, view: Any) -> None:
+    """Prints how it ended, as one JSON object where nobody views it."""
     if view is None:
         put_out(orjson.dumps(_summary(completed, plan.strategies, seconds)))
     else:
         view.finish(completed, seconds)
+
+
+def _require_champion(completed: LeagueCompleted) -> None:
+    """Raises LeagueFailed where it came to nothing."""
     if completed.is_void:
         raise LeagueFailed(
             "every match was broken off, so there is no champion; check_game of agent_league.testing.game_contract"

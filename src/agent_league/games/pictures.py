@@ -3,8 +3,12 @@
 A picture draws one view for people. It knows the views of its own game alone, and may raise anything on another.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
+
+from agent_league.games.base import Move, winning_seat
+from agent_league.games.scene import LONGEST_TEXT, Scene, Tile, Tiles
 
 MOST_PAIRS = 64
 
@@ -45,6 +49,30 @@ def made(moves: list[Any], seat: int | None) -> str:
     """What both played, oneself first."""
     names, order = seat_names(seat), (0, 1) if seat != 1 else (1, 0)
     return _capital("; ".join(f"{names[one]}: {moves[one]}" for one in order)) + "."
+
+
+def payoff_scene(view: Any, _seat: int | None, _last: Mapping[int, Move]) -> Scene:
+    """Both choices of a game of one choice each, and what each was paid."""
+    choices = view["choices"]
+    if choices is None:
+        return Scene((Tiles((Tile("", 0), Tile("", 1))),))
+    paid = next(row[2:4] for row in view["payoffs"] if list(row[:2]) == list(choices))
+    winner = winning_seat(paid)
+    tiles = (
+        Tile(move_text(choices[seat]), seat, note=signed(paid[seat]), is_winning=seat == winner) for seat in (0, 1)
+    )
+    return Scene((Tiles(tuple(tiles)),))
+
+
+def signed(value: float) -> str:
+    """What somebody was paid, in words as short as they get."""
+    return f"{'+' if value > 0 else ''}{amount(value)}"
+
+
+def move_text(move: Move) -> str:
+    """A move in a table or on a tile: a word as it is, anything else as JSON, and never long."""
+    said = move if isinstance(move, str) else json.dumps(move, ensure_ascii=False)
+    return said if len(said) <= LONGEST_TEXT else f"{said[: LONGEST_TEXT - 3]}..."
 
 
 def _table(paid: Mapping[tuple[str, str], tuple[float, float]], seat: int | None) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from agent_league.errors import ConfigError, UserError
 from agent_league.games.base import BadParameters, Rules, State
 from agent_league.games.repeated import HOW_TO_REPEAT, Repeated, repeated
+from agent_league.games.scene import SceneOf
 from agent_league.games.wire import Moves, PlainWire, RepeatedWire, Wire
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import there_are
@@ -46,6 +47,8 @@ class Game:
     """Whether it counts how much a seat has, not only who has more; a result then tells both."""
     show: Show | None = None
     """Draws a view of a single game for people. It may raise anything on a view that it doesn't know."""
+    scene: SceneOf | None = None
+    """The same as plain data: boards, tiles, heaps. Where there is none, the text is shown."""
 
     def __post_init__(self) -> None:
         rules = repeated(self.rules, self.parameters)

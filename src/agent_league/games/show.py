@@ -28,7 +28,7 @@ def own_picture(game_type: str, view: Any, seat: int | None) -> str | None:
     """The picture that the game draws; None: it draws none of this view."""
     show = _show_of(game_type)
     try:
-        if _is_repeated(view):
+        if is_repeated(view):
             game, line = view["game"], standing(view, seat)
             show = show or _usual_show(game)
             return _within(f"{line}\n{show(game, seat) if show else plain(game)}".rstrip())
@@ -52,7 +52,7 @@ def plain(view: Any) -> str:
 
 def last_round(game_type: str, view: Any, seat: int | None) -> str | None:
     """The end of the round before, where a match has several and there is more to see of it than a move of each."""
-    if not _is_repeated(view) or view.get("last") is None or _usual_show(view["game"]):
+    if not is_repeated(view) or view.get("last") is None or _usual_show(view["game"]):
         return None
     return drawn(game_type, view["last"], seat)
 
@@ -88,7 +88,8 @@ def _usual_show(view: Any) -> Show | None:
     return show_payoffs if isinstance(view, Mapping) and view.get("payoffs") else None
 
 
-def _is_repeated(view: Any) -> bool:
+def is_repeated(view: Any) -> bool:
+    """Whether a view is that of a match of several games."""
     return isinstance(view, Mapping) and "game" in view and isinstance(view.get("rounds"), list)
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import orjson
 
+from agent_league.arena.host_seat import HostSeat
 from agent_league.arena.seats import LOOPBACK
 from agent_league.errors import FrameCode, FrameError
-from agent_league.gateway.seat import HostSeat
 from agent_league.gateway.typed import TypedLines
 from agent_league.log import JsonLogger
 from agent_league.storage.paths import DataPaths

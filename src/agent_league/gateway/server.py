@@ -12,10 +12,10 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
+from agent_league.arena.host_seat import HostSeat
 from agent_league.errors import AgentLeagueError, ErrorCode, LeagueFailed, Refusal
 from agent_league.gateway import forms, words
 from agent_league.gateway.moves import cut, understood
-from agent_league.gateway.seat import HostSeat
 from agent_league.protocol.prompts import WARNING
 from agent_league.protocol.quoting import quoted
 from agent_league.version import __version__

@@ -5,29 +5,20 @@ import json
 import textwrap
 from contextlib import suppress
 
+from agent_league.arena.host_seat import HostSeat
 from agent_league.arena.solo import interruption
 from agent_league.errors import Refusal
-from agent_league.gateway.choices import asks_for_help, choices, chosen, in_lines, named, prompt
-from agent_league.gateway.scene import Scenes
 from agent_league.gateway.screen import Screen
-from agent_league.gateway.seat import HostSeat
 from agent_league.gateway.typed import TypedLines
 from agent_league.gateway.words import opponents
 from agent_league.model.names import printable
-from agent_league.players.happenings import (
-    LeagueOver,
-    MatchOver,
-    Registered,
-    RoundAnnounced,
-    StandingsChanged,
-    Trouble,
-)
+from agent_league.players.choices import asks_for_help, choices, chosen, in_lines, named, prompt
+from agent_league.players.happenings import MatchOver, Registered, StandingsChanged
 from agent_league.players.mailbox import Event, FallbackPlayed, Turn, YourTurn
+from agent_league.players.positions import Positions
+from agent_league.players.sentences import by_fallback, for_people, sentence
 
-OUTCOMES = {"WIN": "You win", "DRAW": "A draw", "LOSS": "You lose", "TECHNICAL_LOSS": "Lost technically"}
 RULES_LENGTH = 160
-OF_THE_VIEW = ("The view ", "Each view ")
-"""How a paragraph of the rules begins that a program needs: a person sees pictures."""
 
 
 class Sitting:
@@ -36,7 +27,7 @@ class Sitting:
     def __init__(self, seat: HostSeat, screen: Screen) -> None:
         self._seat = seat
         self._screen = screen
-        self._scenes = Scenes()
+        self._positions = Positions()
         self._asked: Turn | None = None
         self._is_asking = asyncio.Event()
         self._is_deaf = False
@@ -135,7 +126,7 @@ class Sitting:
             self._is_asking.set()
             seen, left = turns[0].observation, self._seat.mailbox.seconds_left(turns[0])
             self._screen.line(f"{seen.match_id}: your move against {self._name(seen.opponent_id)}, {left:.0f} s.")
-            self._screen.block(self._scenes.at_turn(seen))
+            self._screen.block(self._positions.at_turn(seen))
             self._offer(turns[0])
             self._screen.ask(prompt(seen.legal_moves))
 
@@ -152,11 +143,11 @@ class Sitting:
             self._screen.line(refusal.message)
         else:
             told = ", ".join(f"{name} {json.dumps(value)}" for name, value in rules["parameters"].items())
-            for text in (rules["title"], *rules["how_to_play"].split("\n"), f"Parameters: {told}." if told else ""):
-                if text.strip() and not text.startswith(OF_THE_VIEW):
+            for text in (rules["title"], *for_people(rules["how_to_play"]), f"Parameters: {told}." if told else ""):
+                if text:
                     self._screen.line(text)
         if self._asked is turn:
-            self._screen.block(self._scenes.at_turn(turn.observation))
+            self._screen.block(self._positions.at_turn(turn.observation))
             self._offer(turn)
             self._screen.ask_again(prompt(turn.observation.legal_moves))
 
@@ -175,29 +166,21 @@ class Sitting:
                     rules = await self._seat.rules(None)
                     in_short = rules["how_to_play"].partition("\n\n")[0]
                     say(textwrap.shorten(f"{rules['title']}: {in_short}", RULES_LENGTH))
-            case RoundAnnounced(round_id, match_id, opponent_id):
-                say(f"Round {round_id}: " + (f"you meet {self._name(opponent_id)}." if match_id else "you have a bye."))
             case MatchOver(game):
-                why = f" {game.details['reason']}." if game.details.get("reason") else ""
-                outcome = OUTCOMES.get(game.outcome, game.outcome)
-                say(f"{game.match_id}: {outcome} against {self._name(game.opponent_id)}.{why}")
-                self._screen.block(self._scenes.at_end(game))
+                say(sentence(event.what, self._own_id, self._name))
+                self._screen.block(self._positions.at_end(game))
             case YourTurn(turn):
-                self._scenes.note(turn.observation)
-            case Trouble(match_id, code, message, consequence):
-                say(" ".join(filter(None, (f"{match_id}: the referee says {code}:", message, consequence))))
+                self._positions.note(turn.observation)
             case FallbackPlayed(turn, move):
                 if self._asked and self._asked.turn_id == turn.turn_id:
                     self._close()
-                where = turn.observation.match_id if self._is_deaf else f"Time is up in {turn.observation.match_id}"
-                say(f"{where}: the fallback strategy played {named(move)} for you.")
+                in_words = f"{turn.observation.match_id}: {by_fallback(move)}"
+                say(in_words if self._is_deaf else sentence(event.what, self._own_id, self._name))
             case StandingsChanged(round_id, rows):
                 self._screen.table(rows, f"After round {round_id}")
-            case LeagueOver(champion_id) if champion_id:
-                own = champion_id == self._own_id
-                say("You are the champion." if own else f"The champion is {self._name(champion_id)}.")
-            case _:
-                pass
+            case what:
+                if said := sentence(what, self._own_id, self._name):
+                    say(said)
 
     @property
     def _own_id(self) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from agent_league.arena.host_seat import HostSeat
 from agent_league.games.base import in_words, is_long
 from agent_league.games.show import own_picture
 from agent_league.gateway.forms import LATEST_GAMES, Game, History, News, OpenTurn, Row, Standings, Told, Untrusted
 from agent_league.gateway.moves import cut, legal_shown, past_shown
-from agent_league.gateway.seat import HostSeat
 from agent_league.model.names import printable
 from agent_league.model.results import StandingsRow
 from agent_league.players.happenings import (

@@ -114,6 +114,11 @@ class Announcer:
             agent_ids = [member.agent_id for member in self._season.roster]
         await self._outboxes.settled(agent_ids)
 
+    @property
+    def waiting(self) -> int:
+        """Notices that have yet to be sent."""
+        return self._outboxes.waiting
+
     async def close(self) -> None:
         await self._outboxes.close()
 
@@ -160,7 +165,7 @@ class Announcer:
                 spoken = (protocol, member.how.style)
                 if (frame := frames.get(spoken)) is None:
                     frame = frames[spoken] = self._manners.frame(call, member.how.style)
-                send: Send = partial(self._line.send, endpoint, frame, self._limit, bearer)
+                send: Send = partial(self._line.send, endpoint, frame, self._limit, bearer, method)
             else:
                 self._manners.expect(endpoint, member.how.style)
                 insist = method == FIRST_NOTICE

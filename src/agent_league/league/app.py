@@ -16,6 +16,7 @@ from agent_league.league.journal import Journal, Offload
 from agent_league.league.match_files import MatchFiles
 from agent_league.league.passes import Passes
 from agent_league.league.prober import Prober
+from agent_league.league.readings import readings_of
 from agent_league.league.records import Records
 from agent_league.league.season import Phase, Season
 from agent_league.league.settings import ManagerSettings
@@ -37,6 +38,7 @@ from agent_league.transport.carrier import Carrier
 from agent_league.transport.changes import Changes
 from agent_league.transport.dispatch import Dispatcher, Handler
 from agent_league.transport.manners import Manners
+from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.peer import Line
 from agent_league.version import __version__
 
@@ -76,9 +78,10 @@ class LeagueManager:
         self._journal = Journal(store, saved.season.season_id, self.log, rng, offload)
         self.season = Season(league, system, saved.season, self._journal.note)
         self.season.restore(saved)
-        line = Line(carrier)
+        self.meter = Meter()
+        line = Line(carrier, self.meter)
         strict = system.tolerance.strict
-        manners = Manners(carrier, strict=strict)
+        manners = Manners(carrier, strict=strict, meter=self.meter)
         key = SigningKey.load(saved.season.signing_key)
         passes = Passes(key, self.season.league_id, self._clock, system.heartbeat.match_sec)
         words = ManagerWords(self.season, self._clock, passes)
@@ -124,6 +127,7 @@ class LeagueManager:
             strict=strict,
             tolerated=self.season.tolerate,
             unregistered=self.season.refuse,
+            meter=self.meter,
         )
 
     async def authorize(
@@ -149,6 +153,11 @@ class LeagueManager:
             "version": __version__,
             "league_id": self.season.league_id,
         }
+
+    def readings(self) -> Readings:
+        """How the league stands, in numbers."""
+        queues = {"notices": self._announcer.waiting, "journal": self._journal.waiting}
+        return readings_of(self.season, self.meter, queues)
 
     async def run(self) -> None:
         """Waits for the agents, plays the league, then answers queries until it is stopped."""
@@ -201,8 +210,8 @@ class LeagueManager:
     def _start_if_complete(self) -> None:
         wanted = self._settings
         roster = self.season.roster
-        if wanted.players and wanted.referees and self.season.phase is Phase.REGISTRATION:
-            there = len(roster.players()) >= wanted.players and len(roster.referees()) >= wanted.referees
+        if wanted.players and wanted.referees and self.season.is_open:
+            there = self.season.ready_players >= wanted.players and len(roster.referees()) >= wanted.referees
             if there and self.season.obstacle() is None:
                 self._start()
 

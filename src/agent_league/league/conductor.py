@@ -20,7 +20,7 @@ from agent_league.league.reports import read_result, report_in
 from agent_league.league.season import Phase, Season
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Referee
-from agent_league.model.events import AgentRegistered, AgentStateChanged, Event, MatchFinished
+from agent_league.model.events import AgentRegistered, AgentStateChanged, Event, MatchFinished, PauseChanged
 from agent_league.model.schedule import Pairing, Round
 from agent_league.transport.manners import Call, Manners
 from agent_league.transport.peer import Line
@@ -76,6 +76,7 @@ class Conductor:
         self._by_announcement: set[str] = set()
         """Matches that could be started in no other way."""
         self._back = asyncio.Event()
+        self._going_on = asyncio.Event()
         season.listen(self._on_event)
 
     async def play(self) -> None:
@@ -92,6 +93,7 @@ class Conductor:
             self._announcer.round_completed(rounds[completed - 1], self._season.standings())
         for round_ in rounds[completed:]:
             await self._play_round(round_)
+        await self._unpaused()
         if self._season.phase is Phase.RUNNING:
             self._season.complete()
         await self._journal.committed()
@@ -104,8 +106,8 @@ class Conductor:
         await self._leases.close()
 
     async def _play_round(self, round_: Round) -> None:
-        unplayed = [pairing for pairing in round_.pairings if pairing.match_id not in self._season.results]
-        self._plan = await self._dealt(round_, unplayed)
+        self._plan = await self._dealt(round_)
+        unplayed = self._unplayed(round_)
         self._season.begin_round(round_)
         self._announcer.round(round_, self._plan)
         await self._announce_to_guests(round_, unplayed)
@@ -129,15 +131,20 @@ class Conductor:
             await self._journal.committed()
             players = [player_id for pairing in matches for player_id in pairing.players]
             await _within(ANNOUNCEMENT_SECONDS, self._announcer.settled(players))
+        await self._unpaused()
         self._announcer.round_to_guests(round_, self._plan)
 
     def _give(self, pairing: Pairing, referee_id: str) -> None:
         if self._season.assigned.get(pairing.match_id) != referee_id:
             self._season.assign(pairing.match_id, referee_id)
 
-    async def _dealt(self, round_: Round, unplayed: Sequence[Pairing]) -> dict[str, str]:
+    def _unplayed(self, round_: Round) -> list[Pairing]:
+        return [pairing for pairing in round_.pairings if pairing.match_id not in self._season.results]
+
+    async def _dealt(self, round_: Round) -> dict[str, str]:
         """Each match of a round with its referee; one who was given a match before keeps it, as long as it is there."""
         ready = await self._available_referees()
+        unplayed = self._unplayed(round_)
         ids = {referee.referee_id for referee in ready}
         assigned = self._season.assigned
         kept = {
@@ -156,6 +163,9 @@ class Conductor:
         """
         failures = 0
         while not await self._played(pairing, referee_id):
+            if self._season.is_paused:
+                await self._unpaused()
+                continue
             failures += 1
             await asyncio.sleep(reconnect_delay(failures, self._rng))
             if pairing.match_id in self._season.results:
@@ -218,15 +228,17 @@ class Conductor:
     async def _given(self, pairing: Pairing, referee_id: str, limit: float | None = None) -> bool:
         """Whether the referee has the match, also where its answer was lost.
 
-        One that was suspended in the meantime isn't asked.
+        One that was suspended in the meantime isn't asked, and nobody while the league is paused.
         """
         await _within(ANNOUNCEMENT_SECONDS, self._announcer.settled([*pairing.players, referee_id]))
         if pairing.match_id in self._season.results:
             return True
-        if self._season.is_suspended(referee_id):
+        if self._season.is_paused or self._season.is_suspended(referee_id):
             return False
         self._give(pairing, referee_id)
         await self._journal.committed()
+        if self._season.is_paused:
+            return False
         endpoint = self._season.roster.referees()[referee_id].endpoint
         order, bearer = self._words.start_match(pairing, referee_id), self._passes.for_call(referee_id)
         try:
@@ -292,8 +304,9 @@ class Conductor:
         return slot
 
     async def _available_referees(self, unwilling: Container[str] = ()) -> list[Referee]:
-        """Those that answer; waits where there is none, but not for the unwilling."""
+        """Those that answer; waits where there is none, but not for the unwilling, and until the end of a pause."""
         while True:
+            await self._unpaused()
             self._back.clear()
             roster = self._season.roster.referees()
             willing = {agent_id: referee for agent_id, referee in roster.items() if agent_id not in unwilling}
@@ -307,12 +320,19 @@ class Conductor:
         match event:
             case MatchFinished():
                 self._decide(event.result.match_id, played=True)
+            case PauseChanged():
+                self._going_on.set()
             case AgentStateChanged(state=AgentState.ACTIVE):
                 self._back.set()
             case AgentRegistered(returned=True):
                 self._welcome(event.agent_id)
             case _:
                 pass
+
+    async def _unpaused(self) -> None:
+        while self._season.is_paused:
+            self._going_on.clear()
+            await self._going_on.wait()
 
     def _lost(self, match_id: str) -> None:
         self._decide(match_id, played=False)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 class ManagerHandlers:
     """One method a tool; what it changed is committed before it is acknowledged.
 
-    `start` sets the league going; `registered` is told after each admission.
+    `start` sets the league going; `registered` is told when there may be enough players to do so.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class ManagerHandlers:
             "register_referee": self.register_referee,
             "register_player": self.register_player,
             "start_league": self.start_league,
+            "manage_league": self.manage_league,
             "report_match_result": self.report_match_result,
             "league_query": self.league_query,
             "get_standings": self.get_standings,
@@ -73,6 +74,20 @@ class ManagerHandlers:
 
     async def start_league(self, message: v2.StartLeague) -> Reply:
         self._start()
+        await self._journal.committed()
+        return OK
+
+    async def manage_league(self, message: v2.ManageLeague) -> Reply:
+        match message.action:
+            case "OPEN_REGISTRATION" | "CLOSE_REGISTRATION":
+                self._season.set_open(is_open=message.action == "OPEN_REGISTRATION")
+            case "PAUSE" | "RESUME":
+                self._season.set_paused(is_paused=message.action == "PAUSE")
+            case "SUSPEND_PLAYER":
+                self._season.bar(_given(message.to_wire(), "player_id", str))
+            case "REINSTATE_PLAYER":
+                self._season.unbar(_given(message.to_wire(), "player_id", str))
+        self._registered()
         await self._journal.committed()
         return OK
 

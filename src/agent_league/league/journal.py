@@ -66,6 +66,11 @@ class Journal:
         if self._worker is None or self._worker.done():
             self._worker = asyncio.get_running_loop().create_task(self._work())
 
+    @property
+    def waiting(self) -> int:
+        """Rows that have yet to be written."""
+        return len(self._rows)
+
     async def committed(self) -> None:
         """Waits until everything noted so far is on disk."""
         if self._written >= self._noted:

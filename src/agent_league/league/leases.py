@@ -107,9 +107,9 @@ class Leases:
     async def _ask(self, referee_id: str, params: dict[str, Any]) -> Any:
         """Its answer; of a refusal, which is a sign of life as well, the code."""
         endpoint = self._season.roster.referees()[referee_id].endpoint
-        frame = encode_request(METHOD, {"sender": SENDER, **params}, 0)
+        frame, bearer = encode_request(METHOD, {"sender": SENDER, **params}, 0), self._passes.for_call(referee_id)
         try:
-            return await self._line.send(endpoint, frame, self._heartbeat.lease_sec, self._passes.for_call(referee_id))
+            return await self._line.send(endpoint, frame, self._heartbeat.lease_sec, bearer, METHOD)
         except CallFailed as error:
             if error.code.retryable:
                 raise

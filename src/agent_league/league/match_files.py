@@ -3,7 +3,7 @@
 A file counts only where it tells of the match that the league has recorded; an earlier league may have left others.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,9 @@ class MatchFiles:
 
     async def transcript(self, result: MatchResult, referee_id: str | None) -> Told:
         """What was said in a finished match, or where that is kept."""
-        path = self._paths.match(self._league_id, result.match_id)
-        place = path.relative_to(self._paths.home).as_posix()
-        paths = [path]
-        if referee_id:  # whose file may wait beside its place until its report is acknowledged
-            paths.append(self._paths.match_proposal(self._league_id, result.match_id, referee_id))
-        entries = await self._offload(_read_first, paths, result, referee_id)
+        place = self._paths.match(self._league_id, result.match_id).relative_to(self._paths.home).as_posix()
+        file = await self._offload(read_match, self._paths, self._league_id, result, referee_id)
+        entries = None if file is None else file["transcript"]
         if entries is None:
             keeper = f"referee {referee_id} keeps it" if referee_id else "its referee keeps it"
             return None, f"not in this manager's SHARED folder; {keeper} as {place} in its own"
@@ -48,11 +45,15 @@ class MatchFiles:
         return shown, f"the first {len(shown)} of {len(entries)} entries; all are in {place} of the SHARED folder"
 
 
-def _read_first(paths: Iterable[Path], result: MatchResult, referee_id: str | None) -> list[Any] | None:
-    return next((found for path in paths if (found := _read(path, result, referee_id)) is not None), None)
+def read_match(paths: DataPaths, league_id: str, result: MatchResult, referee_id: str | None) -> dict[str, Any] | None:
+    """The file of a finished match, with a transcript; until its report is acknowledged it waits beside its place."""
+    places = [paths.match(league_id, result.match_id)]
+    if referee_id:
+        places.append(paths.match_proposal(league_id, result.match_id, referee_id))
+    return next((found for path in places if (found := _read(path, result, referee_id)) is not None), None)
 
 
-def _read(path: Path, result: MatchResult, referee_id: str | None) -> list[Any] | None:
+def _read(path: Path, result: MatchResult, referee_id: str | None) -> dict[str, Any] | None:
     try:
         if path.stat().st_size > LARGEST_FILE:
             return None
@@ -63,7 +64,7 @@ def _read(path: Path, result: MatchResult, referee_id: str | None) -> list[Any] 
     if not isinstance(told, dict) or not isinstance(entries, list) or not all(map(_is_entry, entries)):
         return None
     found = (file.get("match_id"), file.get("referee_id"), told.get("status"), told.get("winner_player_id"))
-    return entries if found == (result.match_id, referee_id, str(result.outcome), result.winner) else None
+    return file if found == (result.match_id, referee_id, str(result.outcome), result.winner) else None
 
 
 def _is_entry(entry: Any) -> bool:

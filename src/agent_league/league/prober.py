@@ -46,6 +46,8 @@ class Prober:
             self._begin(event.agent_id)
 
     def _begin(self, agent_id: str) -> None:
+        if self._season.is_barred(agent_id):
+            return  # whatever it answers, it stays where it is
         count = self._suspensions[agent_id] = self._suspensions.get(agent_id, 0) + 1
         wait = self._first_wait * 2 ** min(count - 1, 6)
         if earlier := self._probes.get(agent_id):
@@ -56,11 +58,12 @@ class Prober:
         while True:
             await asyncio.sleep(wait)
             member = self._season.roster.get(agent_id)
-            if member is None or member.state is not AgentState.SUSPENDED:
+            if member is None or member.is_barred or member.state is not AgentState.SUSPENDED:
                 return
-            frame = encode_request(QUESTIONS[member.role], {"sender": SENDER}, 0)
+            method, bearer = QUESTIONS[member.role], self._passes.for_call(agent_id)
+            frame = encode_request(method, {"sender": SENDER}, 0)
             try:
-                await self._line.send(member.agent.endpoint, frame, self._limit, self._passes.for_call(agent_id))
+                await self._line.send(member.agent.endpoint, frame, self._limit, bearer, method)
             except CallFailed as error:
                 if error.code.retryable:
                     continue

@@ -7,7 +7,7 @@ from agent_league.clock import Clock, format_utc
 from agent_league.league.queries import Queries
 from agent_league.league.season import Season
 from agent_league.log import JsonLogger
-from agent_league.model.events import Event, LeagueCompleted, MatchFinished, brief
+from agent_league.model.events import Event, LeagueCompleted, MatchAssigned, MatchFinished, brief
 from agent_league.storage.files import Projection
 from agent_league.storage.repositories import RoundsRepository, StandingsRepository
 
@@ -47,6 +47,9 @@ class Records:
 
     def _on_event(self, event: Event) -> None:
         details: dict[str, Any] = brief(event)
+        if isinstance(event, MatchAssigned):
+            self._log.debug("MatchAssigned", **details)  # as often as a result, which names the referee too
+            return
         if isinstance(event, MatchFinished):
             result = event.result
             details = {"match_id": result.match_id, "outcome": result.outcome, "winner": result.winner}

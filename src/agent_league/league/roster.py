@@ -82,6 +82,8 @@ class Member:
     """The id that it asked for, where it goes by another."""
     how: How = PLAINLY
     is_ours: bool = False
+    is_barred: bool = False
+    """Whether the organiser has suspended it: then no sign of life brings it back."""
 
     @property
     def agent_id(self) -> str:
@@ -158,8 +160,8 @@ class Roster:
             return None
         return member
 
-    def register(self, application: Application, *, is_open: bool, now: datetime) -> Admission:
-        """Admits an agent, for the first time or again; raises Rejected."""
+    def register(self, application: Application, *, closed: str | None, now: datetime) -> Admission:
+        """Admits an agent, for the first time or again; raises Rejected. `closed` says why nobody new is taken."""
         known = self._recognise(application, now)
         if problem := endpoint_problem(application.endpoint, self.rules.allowed_hosts):
             raise Rejected(Reason.INVALID_ENDPOINT, problem)
@@ -171,8 +173,8 @@ class Roster:
             raise Rejected(Reason.DUPLICATE_NAME, f"{application.display_name!r} is taken; {hint}")
         if known is not None:
             return self._readmit(known, application, now)
-        if not is_open:
-            raise Rejected(Reason.CLOSED, "the league has started")
+        if closed:
+            raise Rejected(Reason.CLOSED, closed)
         if len(self.of(application.role)) >= self._most(application.role):
             raise Rejected(Reason.FULL, f"at most {self._most(application.role)} {application.role}s may take part")
         return self._admit(application, now)

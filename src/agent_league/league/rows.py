@@ -33,6 +33,7 @@ def agent_row(member: Member) -> AgentRow:
         style=member.how.style,
         tolerated=list(member.how.noted),
         is_ours=member.is_ours,
+        barred=member.is_barred,
     )
 
 
@@ -61,6 +62,7 @@ def member_of(row: AgentRow, failure_threshold: int) -> Member:
         alias=row.alias,
         how=How(row.protocol, row.style, tuple(row.tolerated)),
         is_ours=row.is_ours,
+        is_barred=row.barred,
     )
 
 

@@ -25,7 +25,10 @@ from agent_league.model.events import (
     LeagueCompleted,
     LeagueResumed,
     LeagueStarted,
+    MatchAssigned,
     MatchFinished,
+    PauseChanged,
+    RegistrationChanged,
     RegistrationRefused,
     RoundCompleted,
     RoundStarted,
@@ -109,20 +112,30 @@ class Season:
         """Whether the end of the league was told to all who listen."""
         return self._row.announced
 
+    @property
+    def is_open(self) -> bool:
+        """Whether agents that are not in yet may register."""
+        return self._closed_because() is None
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether no match may begin, as the organiser said."""
+        return self._row.paused
+
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
     def register(self, application: Application, now: datetime) -> Admission:
         """Admits an agent; raises Rejected or a Refusal."""
-        is_open = self.phase is Phase.REGISTRATION
+        is_open = self.phase is Phase.REGISTRATION  # to those who are in, whatever the organiser says
         before = {member.agent_id: member.agent for member in self.roster.of(application.role)}
-        admission = self.roster.register(application, is_open=is_open, now=now)
+        admission = self.roster.register(application, closed=self._closed_because(), now=now)
         member = admission.member
         if is_open:
             self._table = self._new_table()
         elif member.role is Role.PLAYER:
             self._table.rename(member.agent_id, member.agent.display_name)
-        if member.state is AgentState.SUSPENDED:
+        if member.state is AgentState.SUSPENDED and not member.is_barred:
             self._change(member, AgentState.ACTIVE, "came back")
         self._keep(agent_row(member))
         if is_open and member.how.protocol == PROTOCOL_V1 and before.get(member.agent_id) == member.agent:
@@ -146,13 +159,19 @@ class Season:
             self._refused.add(event)
             self._tell(event)
 
+    @property
+    def ready_players(self) -> int:
+        """How many players are in that the organiser lets play."""
+        return sum(not member.is_barred for member in self.roster.of(Role.PLAYER))
+
     def obstacle(self) -> str | None:
         """What stands in the way of a start, or None."""
         if self.phase is not Phase.REGISTRATION:
             return f"the league is {self.phase}"
-        players, least = len(self.roster.players()), self.league.participants.min_players
+        players, least = self.ready_players, self.league.participants.min_players
         if players < least:
-            return f"{players} players are registered, at least {least} are needed"
+            barred = " and not suspended" if players < len(self.roster.players()) else ""
+            return f"{players} players are registered{barred}, at least {least} are needed"
         if not self.roster.referees():
             return "no referee is registered"
         return None
@@ -176,6 +195,20 @@ class Season:
             )
         )
 
+    def set_open(self, *, is_open: bool) -> None:
+        """Opens or closes the registration to agents that are not in yet; raises a Refusal after the start."""
+        self._require("the registration", Phase.REGISTRATION)
+        if is_open != self._row.registration_open:
+            self._keep_season(registration_open=is_open)
+            self._tell(RegistrationChanged(is_open))
+
+    def set_paused(self, *, is_paused: bool) -> None:
+        """Lets no match begin, or goes on; matches in play end and count. Raises a Refusal unless the league runs."""
+        self._require("a pause", Phase.RUNNING)
+        if is_paused != self._row.paused:
+            self._keep_season(paused=is_paused)
+            self._tell(PauseChanged(is_paused))
+
     def preview(self) -> Schedule:
         """The schedule of those who are registered now."""
         rules = self.league.scheduling
@@ -197,6 +230,8 @@ class Season:
         )
         if self.phase is Phase.COMPLETED:
             self._tell_end()
+        elif self.is_paused:
+            self._tell(PauseChanged(is_paused=True))
 
     def begin_round(self, round_: Round) -> None:
         self.current_round = round_.round_id
@@ -205,6 +240,7 @@ class Season:
     def assign(self, match_id: str, referee_id: str) -> None:
         self.assigned[match_id] = referee_id
         self._keep(match_row(self._pairings[match_id], referee_id, None))
+        self._tell(MatchAssigned(match_id, referee_id))
 
     def matches_in_hand(self) -> Counter[str]:
         """How many matches each referee has been given and not yet reported."""
@@ -346,9 +382,29 @@ class Season:
 
     def revive(self, agent_id: str) -> None:
         """A suspended agent answers again."""
-        if (member := self.roster.get(agent_id)) and member.state is AgentState.SUSPENDED:
+        if (member := self.roster.get(agent_id)) and member.state is AgentState.SUSPENDED and not member.is_barred:
             member.breaker.half_close()
             self._change(member, AgentState.ACTIVE, "answers again")
+
+    def bar(self, player_id: str) -> None:
+        """The organiser suspends a player: it loses its matches, and stays away until it is let in again."""
+        member = self._player(player_id)
+        if not member.is_barred:
+            member.is_barred = True
+            self._change(member, AgentState.SUSPENDED, "suspended by the organiser")
+
+    def unbar(self, player_id: str) -> None:
+        """The organiser lets a player play again, whoever has suspended it."""
+        member = self._player(player_id)
+        if member.state is AgentState.SUSPENDED:
+            member.is_barred = False
+            member.breaker.half_close()
+            self._change(member, AgentState.ACTIVE, "reinstated by the organiser")
+
+    def is_barred(self, agent_id: str) -> bool:
+        """Whether the organiser has suspended an agent."""
+        member = self.roster.get(agent_id)
+        return member is not None and member.is_barred
 
     def standings(self) -> tuple[StandingsRow, ...]:
         return self._table.rows()
@@ -359,6 +415,33 @@ class Season:
 
     def results_of(self, round_: Round) -> Sequence[MatchResult]:
         return [self.results[pairing.match_id] for pairing in round_.pairings]
+
+    def _closed_because(self) -> str | None:
+        """Why nobody new may register, or None."""
+        if self.phase is not Phase.REGISTRATION:
+            return "the league has started"
+        return None if self._row.registration_open else "registration is closed by the organiser"
+
+    def _require(self, what: str, *phases: Phase) -> None:
+        """Refuses what the organiser can do in these phases alone."""
+        if self.phase not in phases:
+            raise Refusal(
+                ErrorCode.SERVICE_UNAVAILABLE,
+                f"the league is {self.phase}; {what} can be changed only while it is {' or '.join(phases)}",
+                phase=str(self.phase),
+            )
+
+    def _player(self, player_id: str) -> Member:
+        """A player whom the organiser names; raises a Refusal where there is none, or where it is too late."""
+        self._require("a player's state", Phase.REGISTRATION, Phase.RUNNING)
+        member = self.roster.get(player_id)
+        if member is None or member.role is not Role.PLAYER:
+            raise Refusal(
+                ErrorCode.PLAYER_NOT_REGISTERED,
+                f"no player {player_id[:80]!r} in this league; ids such as P01 are in get_standings",
+                player_id=player_id[:80],
+            )
+        return member
 
     def _judge(self, member: Member) -> None:
         if member.breaker.is_open and member.state is AgentState.ACTIVE:
@@ -373,7 +456,8 @@ class Season:
         self.phase = phase
         self._keep_season(phase=str(phase))
         for member in self.roster:
-            member.state = advance(member.state, state)
+            if state is not AgentState.ACTIVE or not member.is_barred:
+                member.state = advance(member.state, state)
             self._keep(agent_row(member))
 
     def _keep_season(self, **changes: Any) -> None:

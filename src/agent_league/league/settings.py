@@ -20,3 +20,5 @@ class ManagerSettings:
     """The address of the database; None: `league.db` in the home's data."""
     web: bool = True
     """Whether it serves pages beside `/mcp`."""
+    seats: bool = True
+    """Whether people may take seats on those pages."""

@@ -9,6 +9,7 @@ from agent_league.model.events import (
     LeagueCompleted,
     LeagueResumed,
     LeagueStarted,
+    MatchAssigned,
     MatchFinished,
     RoundCompleted,
     RoundStarted,
@@ -32,6 +33,8 @@ def changed_by(event: Event) -> tuple[str, ...]:
         case RoundStarted():
             matches = (resource_uri("matches", pairing.match_id) for pairing in event.round.pairings)
             changed = (STANDINGS, resource_uri("rounds", event.round.round_id), *matches)
+        case MatchAssigned():
+            changed = (resource_uri("matches", event.match_id),)
         case MatchFinished():
             result = event.result
             around = (resource_uri("rounds", result.round_id), resource_uri("matches", result.match_id))

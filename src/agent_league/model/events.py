@@ -48,6 +48,20 @@ class StoreChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class RegistrationChanged:
+    """The organiser has closed the registration, or opened it again."""
+
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PauseChanged:
+    """The organiser has paused the league: no match begins; or it goes on."""
+
+    is_paused: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LeagueStarted:
     """Registration is closed and the schedule stands."""
 
@@ -77,6 +91,14 @@ class RoundStarted:
     """A round was announced."""
 
     round: Round
+
+
+@dataclass(frozen=True, slots=True)
+class MatchAssigned:
+    """A match was given to a referee, for the first time or because another had lost it."""
+
+    match_id: str
+    referee_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +140,12 @@ Event = (
     | RegistrationRefused
     | AgentStateChanged
     | StoreChanged
+    | RegistrationChanged
+    | PauseChanged
     | LeagueStarted
     | LeagueResumed
     | RoundStarted
+    | MatchAssigned
     | MatchFinished
     | RoundCompleted
     | LeagueCompleted

@@ -1,6 +1,6 @@
 """Results: who won is apart from how it ended."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -32,6 +32,11 @@ class Termination(StrEnum):
     BAD_TOKEN = "bad_token"  # noqa: S105 - the name of an ending
     REFEREE_LOST = "referee_lost"
     VOID = "void"
+
+
+def ending_of(terminations: Iterable[Termination]) -> Termination:
+    """How a match ended: as it should, or as it did for the first of its players who didn't play it to its end."""
+    return next((how for how in terminations if how is not Termination.NORMAL), Termination.NORMAL)
 
 
 class MatchState(StrEnum):

@@ -16,7 +16,7 @@ from agent_league.model.agents import AgentState, Role, advance, takes
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.model.results import StandingsRow
 from agent_league.players.actuators import Actuators
-from agent_league.players.decision import Decision
+from agent_league.players.decision import CHOSEN, Decision
 from agent_league.players.happenings import (
     Invited,
     LeagueOver,
@@ -47,6 +47,8 @@ from agent_league.transport.carrier import Carrier
 from agent_league.transport.changes import Changes
 from agent_league.transport.dispatch import OK, Dispatcher, Handler, Reply
 from agent_league.transport.manners import Manners
+from agent_league.transport.meter import Meter, Readings
+from agent_league.transport.peer import Line
 from agent_league.transport.session import Applicant, Remark, Session
 from agent_league.version import __version__
 
@@ -114,10 +116,11 @@ class Player:
             log_root=DataPaths(settings.home).logs,
             level=settings.system.logging.level,
         )
+        self.meter = Meter()
         self._session = Session(
             settings.manager,
             _applicant(settings),
-            Manners(carrier, strict=settings.system.tolerance.strict),
+            Manners(carrier, strict=settings.system.tolerance.strict, meter=self.meter),
             self._clock,
             self.log,
             settings.credentials,
@@ -125,9 +128,9 @@ class Player:
             remark=remark,
             rng=rng,
         )
-        self._stay = Stay(self._session, carrier, settings.manager, self._remark, rng)
+        self._stay = Stay(self._session, Line(carrier, self.meter), settings.manager, self._remark, rng)
         self._sensors = Sensors(settings.seed, settings.display_name, self._clock)
-        self._decision = Decision(strategy, self.log)
+        self._decision = Decision(strategy, self.log, self._decided)
         repeatable = settings.seed is not None
         self._learning = Learning(strategy, settings.display_name, settings.home, self.log, keep=not repeatable)
         self._actuators = Actuators(self._clock, lambda: (self.agent_id, self._session.token))
@@ -137,7 +140,7 @@ class Player:
         strict = settings.system.tolerance.strict
         self.changes = Changes()
         table = {**self._tools(), **(tools or {})}
-        self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict)
+        self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict, meter=self.meter)
 
     @property
     def agent_id(self) -> str:
@@ -200,6 +203,15 @@ class Player:
             "state": str(self.state),
             "version": __version__,
         }
+
+    def readings(self) -> Readings:
+        """How it stands, in numbers."""
+        return {"queue_length": {("decisions",): self._decision.under_way}}
+
+    def _decided(self, seconds: float, how: str) -> None:
+        self.meter.time(seconds, "decision_seconds")
+        if how != CHOSEN:
+            self.meter.count("strategy_failures", how)
 
     async def run(self) -> None:
         """Registers, then plays whatever it is invited to until it is stopped."""
@@ -310,6 +322,7 @@ class Player:
         if self._session.league_id != CHECK_LEAGUE and memory.remember(game):
             if not problem:
                 self._learning.over(game)
+            self.meter.count("games", game.outcome)
             self.log.info("match_over", match_id=game.match_id, outcome=game.outcome, opponent_id=game.opponent_id)
             self.changes.tell(resource_uri("players", self.agent_id))
             self._watch(self.agent_id, MatchOver(game))

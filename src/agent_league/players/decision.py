@@ -5,6 +5,7 @@ import hashlib
 import inspect
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -16,7 +17,10 @@ from agent_league.players.observation import Observation, Strategy, Thought, Usa
 
 KEPT_DECISIONS = 1000
 
+CHOSEN, RAISED, ILLEGAL = "chosen", "raised", "illegal_move"
 Question = tuple[str, int, bytes]
+Told = Callable[[float, str], None]
+"""Told of each move: the seconds that it took, and whether the strategy chose it or what went wrong instead."""
 
 
 class Decision:
@@ -26,8 +30,9 @@ class Decision:
     match, unless the strategy says that it is `instant`.
     """
 
-    def __init__(self, strategy: Strategy, log: JsonLogger) -> None:
+    def __init__(self, strategy: Strategy, log: JsonLogger, told: Told = lambda _seconds, _how: None) -> None:
         self._strategy = strategy
+        self._told = told
         self._log = log
         self._decided: dict[Question, asyncio.Task[Thought]] = {}
         self._thinking: set[asyncio.Task[Thought]] = set()
@@ -47,6 +52,11 @@ class Decision:
                 del self._decided[next(iter(self._decided))]
         # A caller who gives up must not take the thought along: the next attempt wants its answer.
         return await asyncio.shield(decided)
+
+    @property
+    def under_way(self) -> int:
+        """Questions that are being thought about."""
+        return len(self._thinking)
 
     def forget(self, match_id: str) -> None:
         """Drops a finished match."""
@@ -72,7 +82,9 @@ class Decision:
 
     async def _choose(self, observation: Observation) -> Thought:
         """A strategy that raises or cheats costs its player nothing but the choice."""
-        usage = None
+        usage, how = None, CHOSEN
+        now = asyncio.get_running_loop().time
+        began = now()
         try:
             thought = await ask(self._strategy, observation)
             move, usage = thought.move, thought.usage
@@ -81,9 +93,10 @@ class Decision:
             trace = traceback.format_exc()
             self._log.error("strategy_failed", match_id=observation.match_id, error=repr(error), traceback=trace)
             self._complain(f"The strategy failed in {observation.match_id!r:.80}; a random move was played.\n{trace}")
-            legal = []
+            legal, how = [], RAISED
         else:
             if not legal:
+                how = ILLEGAL
                 self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=repr(move)[:80])
                 self._complain(
                     f"The strategy chose {move!r:.80} in {observation.match_id!r:.80}, where "
@@ -91,6 +104,7 @@ class Decision:
                 )
         # The referee's own spelling of the move: the strategy's may be equal and yet be written otherwise (True for 1).
         chosen = legal[0] if legal else observation.random.choice(observation.legal_moves)
+        self._told(now() - began, how)
         self._log.debug("decided", match_id=observation.match_id, move=chosen)
         if usage is not None:
             self._log.info("move_cost", match_id=observation.match_id, step=observation.step, **asdict(usage))

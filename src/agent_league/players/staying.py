@@ -7,7 +7,6 @@ import asyncio
 from random import Random
 
 from agent_league.errors import BadAnswer, CallFailed, LeagueFailed
-from agent_league.transport.carrier import Carrier
 from agent_league.transport.peer import Line
 from agent_league.transport.retry import reconnect_delay
 from agent_league.transport.session import Remark, Session
@@ -21,9 +20,9 @@ LEAST_STAY = 2.0
 class Stay:
     """Waits for a league that takes us in."""
 
-    def __init__(self, session: Session, carrier: Carrier, manager: str, remark: Remark, rng: Random | None) -> None:
+    def __init__(self, session: Session, line: Line, manager: str, remark: Remark, rng: Random | None) -> None:
         self._session = session
-        self._line = Line(carrier)
+        self._line = line
         self._manager = manager
         self._remark = remark
         self._rng = rng or Random()  # noqa: S311 - jitter
@@ -69,8 +68,10 @@ class Stay:
 
     async def _is_open(self) -> bool:
         """Whether an application may have a chance now."""
+        method = "get_standings"
         try:
-            answer = await self._line.send(self._manager, self._line.encode("get_standings", {}), ASK_SECONDS)
+            frame = self._line.encode(method, {})
+            answer = await self._line.send(self._manager, frame, ASK_SECONDS, method=method)
         except CallFailed as error:
             return isinstance(error, BadAnswer) or error.is_final
         phase = answer.get("phase") if isinstance(answer, dict) else None

@@ -63,6 +63,7 @@ _TABLE: Iterable[Method] = (
         Caller.APPLICANT,
     ),
     Method("start_league", _MANAGER, v2.StartLeague, None, GENERIC, Caller.ADMIN),
+    Method("manage_league", _MANAGER, v2.ManageLeague, None, GENERIC, Caller.ADMIN),
     Method("report_match_result", _MANAGER, v2.MatchResultReport, None, GENERIC, Caller.REFEREE),
     Method("league_query", _MANAGER, v2.LeagueQuery, v2.LeagueQueryResponse, GENERIC, Caller.AGENT),
     Method("get_standings", _MANAGER, None, None, GENERIC, Caller.ANYBODY),

@@ -175,6 +175,11 @@ V1_STYLES = (STYLE_BY_NAME["bare"], STYLE_BY_NAME["handler"])
 """How agents of `league.v1` are called: its messages have no method names."""
 
 
+def is_of_mcp(method: str | None) -> bool:
+    """Whether a method is MCP's own, and not the call of a tool."""
+    return method is not None and method != TOOL_CALL and ("/" in method or method in ("initialize", "ping"))
+
+
 def is_own_word(method: str, message_type: Any) -> bool:
     """Whether the type of a message is its writer's own word for something that the seeds leave open."""
     return method in OPEN and isinstance(message_type, str) and message_type not in MESSAGES

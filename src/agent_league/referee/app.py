@@ -15,6 +15,7 @@ from agent_league.games.tryout import breakdown
 from agent_league.log import JsonLogger
 from agent_league.model.agents import ANY_GAME, AgentState, Role, advance, takes
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
+from agent_league.model.results import ending_of
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
 from agent_league.protocol.envelope import Sender
@@ -35,6 +36,7 @@ from agent_league.transport.changes import Changes
 from agent_league.transport.dispatch import Dispatcher, Handler
 from agent_league.transport.hosts import endpoint_problem, place_of
 from agent_league.transport.manners import Manners
+from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.outbox import Outboxes
 from agent_league.transport.retry import reconnect_delay
 from agent_league.transport.session import Applicant, Remark, Session
@@ -73,7 +75,8 @@ class Referee:
             level=system.logging.level,
         )
         strict = system.tolerance.strict
-        self._manners = Manners(carrier, strict=strict)
+        self.meter = Meter()
+        self._manners = Manners(carrier, strict=strict, meter=self.meter)
         self._desk = Desk(
             manners=self._manners,
             outboxes=Outboxes(self._notice_noted),
@@ -81,6 +84,7 @@ class Referee:
             retry=system.retry_policy,
             failure_threshold=system.circuit_breaker.failure_threshold,
             rng=rng or Random(),  # noqa: S311 - jitter
+            meter=self.meter,
             require_tokens=strict or system.security.require_player_tokens,
             strict=strict,
         )
@@ -104,7 +108,7 @@ class Referee:
         handlers = RefereeHandlers(self._matches, self._running, self._ordered, self._announced, self._league_completed)
         self.changes = Changes()
         table = {**handlers.table(), **(tools or {})}
-        self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict)
+        self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict, meter=self.meter)
 
     @property
     def agent_id(self) -> str:
@@ -149,6 +153,18 @@ class Referee:
             "state": str(self.state),
             "version": __version__,
             "running_matches": len(self._running),
+        }
+
+    def readings(self) -> Readings:
+        """How its matches stand, in numbers."""
+        lengths = {
+            "notices": self._desk.outboxes.waiting,
+            "matches_waiting": len(self._waiting),
+            "reports": len(self._running) - self._playing,
+        }
+        return {
+            "matches_running": {(): self._playing},
+            "queue_length": {(queue,): length for queue, length in lengths.items()},
         }
 
     async def run(self) -> None:
@@ -307,6 +323,7 @@ class Referee:
         files = MatchRepository(play.order.league_id, self._settings.home)
         is_kept = play.order.league_id != CHECK_LEAGUE
         counts: bool | None = None
+        self.log.debug("match_started", match_id=match_id, conversation_id=play.order.conversation_id)
         try:
             verdict = await self._judged(play)
             if is_kept:
@@ -318,6 +335,7 @@ class Referee:
                 winner=verdict.winner,
                 terminations=play.match.terminations,
             )
+            self.meter.count("matches_refereed", verdict.outcome, ending_of(play.match.terminations.values()))
             broken_off = f" was broken off, and nobody wins: {play.fault}"
             self._remark(match_id + (broken_off if play.fault else f": {verdict.reason}"))
             counts = await self._report(play)

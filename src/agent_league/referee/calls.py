@@ -5,7 +5,7 @@ A lost or silent player is an answer here (`Lost`), not an exception.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Any
@@ -24,6 +24,7 @@ from agent_league.referee.transcript import Transcript
 from agent_league.transport.breaker import Breaker
 from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.manners import Call, Manners, Push
+from agent_league.transport.meter import Meter
 from agent_league.transport.outbox import Outboxes
 from agent_league.transport.retry import delay_before_retry
 
@@ -67,6 +68,7 @@ class Desk:
     retry: RetryPolicy
     failure_threshold: int
     rng: Random
+    meter: Meter = field(default_factory=Meter)
     require_tokens: bool = False
     """Whether an answer without its player's own token counts as none."""
     strict: bool = False
@@ -118,6 +120,7 @@ class Asker:
                 self._tell(call, error, attempt, wait)
             if wait is None:
                 break
+            self._desk.meter.count("retries", question.method)
             await asyncio.sleep(wait)
         return Lost(how)
 

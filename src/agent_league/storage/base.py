@@ -38,6 +38,9 @@ class SeasonRow:
     rounds_completed: int = 0
     announced: bool = False
     """Whether the end was told to all who listen."""
+    registration_open: bool = True
+    """Whether agents that are not in yet may register, as long as it hasn't started."""
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ class AgentRow:
     """What in its registration was put up with."""
     is_ours: bool = False
     """Whether it knows match tokens, and what the seeds leave open."""
+    barred: bool = False
+    """Whether the organiser has suspended it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,4 +57,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
         )
         """,
     ),
+    (
+        "ALTER TABLE seasons ADD COLUMN registration_open BOOLEAN NOT NULL DEFAULT TRUE",
+        "ALTER TABLE seasons ADD COLUMN paused BOOLEAN NOT NULL DEFAULT FALSE",
+    ),
 )

@@ -99,6 +99,11 @@ class SqlStore:
         self._epochs: dict[int, int] = {}
         self._turn = threading.Lock()
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there is anything to read; a file that isn't there would be made. Of a server nobody knows."""
+        return self._file is None or self._file.is_file()
+
     def name_in(self, home: Path) -> str:
         """How people call it, the same from wherever it is called, and without a password."""
         if self._file is None:

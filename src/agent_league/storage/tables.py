@@ -16,12 +16,18 @@ TAKE_OVER = "UPDATE seasons SET epoch = epoch + 1 WHERE league_id = :league_id A
 PUT_ASIDE = "UPDATE seasons SET epoch = epoch + 1, put_aside = TRUE WHERE league_id = :league_id AND NOT put_aside"
 CREATE = """
     INSERT INTO seasons (
-        epoch, put_aside, league_id, created_at, phase, rounds_completed, announced, signing_key, settings
-    ) VALUES (1, FALSE, :league_id, :created_at, :phase, :rounds_completed, :announced, :signing_key, :settings)
+        epoch, put_aside, league_id, created_at, phase, rounds_completed, announced, registration_open, paused,
+        signing_key, settings
+    ) VALUES (
+        1, FALSE, :league_id, :created_at, :phase, :rounds_completed, :announced, :registration_open, :paused,
+        :signing_key, :settings
+    )
     RETURNING season_id, epoch
 """
 SEASON = """
-    SELECT epoch, season_id, league_id, created_at, signing_key, settings, phase, rounds_completed, announced
+    SELECT
+        epoch, season_id, league_id, created_at, signing_key, settings, phase, rounds_completed, announced,
+        registration_open, paused
     FROM seasons WHERE league_id = :league_id AND NOT put_aside
 """
 AGENTS = """
@@ -36,7 +42,8 @@ WRITE: Mapping[type[Row], str] = {
     SeasonRow: """
         UPDATE seasons SET
             created_at = :created_at, signing_key = :signing_key, settings = :settings, phase = :phase,
-            rounds_completed = :rounds_completed, announced = :announced
+            rounds_completed = :rounds_completed, announced = :announced, registration_open = :registration_open,
+            paused = :paused
         WHERE season_id = :season_id
     """,
     AgentRow: """
@@ -69,7 +76,10 @@ CLAIMS = (
     "style",
     "tolerated",
     "is_ours",
+    "barred",
 )
+SWITCHES = ("announced", "registration_open", "paused")
+"""True or false, for which SQLite has numbers."""
 JSON_COLUMNS = ("claims", "settings", "result")
 
 
@@ -95,7 +105,7 @@ def match_of(answer: Mapping[str, Any]) -> MatchRow:
 def season_of(answer: Mapping[str, Any]) -> tuple[int, SeasonRow]:
     """A season, and how often it has changed hands."""
     values = _read(answer)
-    values["announced"] = bool(values["announced"])
+    values |= {name: bool(values[name]) for name in SWITCHES}
     return values.pop("epoch"), SeasonRow(**values)
 
 

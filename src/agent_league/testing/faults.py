@@ -35,6 +35,8 @@ class Fault(StrEnum):
     """An agent's disk is full for a while."""
     CLOCKS = "clocks"
     """Clocks are wrong by up to hours, and jump."""
+    PAUSES = "pauses"
+    """The organiser pauses the league for a while."""
 
 
 class Trouble(StrEnum):
@@ -50,6 +52,7 @@ class Trouble(StrEnum):
     FILL_DISK = "fill disk"
     FAIL_STORE = "fail store"
     TURN_CLOCK = "turn clock"
+    PAUSE = "pause"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +111,13 @@ def make_scenario(
     rng = Random(f"scenario {seed}")  # noqa: S311 - a simulation
     players = players or rng.choice((2, 3, 4, 4, 5, 6, 8))
     referees = referees or rng.choice((1, 2, 2, 3))
-    active = [fault for fault in Fault if rng.random() < 0.5 and fault in faults]
+    drawn = (fault for fault in Fault if fault is not Fault.PAUSES)
+    active = [fault for fault in drawn if rng.random() < 0.5 and fault in faults]
     names = seat_names(players, referees)
     steps = STEPS_PER_CALL * (players * (players - 1) * 6 + (players + referees) * players * 3)
     incidents = [incident for fault in active for incident in _incidents(fault, names, steps, rng)]
+    if Fault.PAUSES in faults:
+        incidents += _pauses(seed, steps)
     return Scenario(
         seed=seed,
         players=players,
@@ -161,6 +167,15 @@ def _incidents(fault: Fault, names: tuple[str, ...], steps: int, rng: Random) ->
             ]
         case _:
             return []
+
+
+def _pauses(seed: int, steps: int) -> list[Incident]:
+    """Drawn by themselves, so that all else that a seed means stays as it was."""
+    rng = Random(f"pauses {seed}")  # noqa: S311 - a simulation
+    return [
+        Incident(_step(steps, rng), Trouble.PAUSE, MANAGER, 10 ** rng.uniform(-1, 2))
+        for _ in range(rng.choice((0, 0, 1, 3)))
+    ]
 
 
 def _step(steps: int, rng: Random) -> int:

@@ -31,6 +31,7 @@ from agent_league.games.base import (
 )
 from agent_league.games.registry import Game
 from agent_league.games.repeated import Repeated
+from agent_league.games.scene import scene_problem
 from agent_league.games.tryout import breakdown, returns_problem
 from agent_league.players.actuators import Actuators
 from agent_league.players.sensors import Sensors
@@ -117,6 +118,7 @@ class GameContract:
     def look_through(self, log: Sequence[Moves]) -> None:
         """Every state of a game, and all that can be asked, answered and told in it."""
         state, said = self._start(), list[Mapping[str, Move]]()
+        last: Moves = {}
         for step, moves in enumerate(log):
             options = {seat: self._options(state, seat) for seat in moves}
             self._check_views(state)
@@ -124,14 +126,16 @@ class GameContract:
             self._check_secrets(state, options)
             self._check_questions(state, options, step)
             self._check_state(state, said)
+            self._check_pictures(state, last)
             self._check_restored(state, moves)
-            state = self._applied(state, moves)
+            state, last = self._applied(state, moves), moves
             if CHANCE not in moves:
                 said.append({PLAYERS[seat]: move for seat, move in moves.items()})
         self._claim_json(state, "a state")
         self._check_views(state)
         self._check_end(state, said)
         self._check_state(state, said)
+        self._check_pictures(state, last)
 
     def replay(self, log: Sequence[Moves]) -> State:
         state = self._start()
@@ -198,6 +202,21 @@ class GameContract:
             for other in hidden(self._rules, state, seat):
                 self._hides = True
                 self._check_hidden(state, other, seat, said)
+
+    def _check_pictures(self, state: State, last: Moves) -> None:
+        """Where a game draws itself, it draws each of its views; of a match of several games, the one at hand."""
+        rules, game = self._rules, state
+        if isinstance(rules, Repeated):
+            rules, game, last = rules.single, state["game"], last if any(state["moves"]) else {}
+        for seat in (*BOTH, None):
+            view = rules.view(game, seat)
+            if self._game.show:
+                text = self._game.show(view, seat)
+                self._claim(isinstance(text, str), f"show must give text, found {text!r:.100} for {view!r:.200}")
+            for moves in ({}, last) if self._game.scene else ():
+                scene = self._game.scene(view, seat, moves) if self._game.scene else None
+                problem = None if scene is None else scene_problem(scene)
+                self._claim(problem is None, f"scene of {view!r:.200}: {problem}")
 
     def _check_open(self, state: State) -> None:
         """What `perfect_information` says."""

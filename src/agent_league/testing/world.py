@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,6 +20,7 @@ from agent_league.config import GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.config.models import GameEntry, Participants, Scheduling
 from agent_league.errors import AgentLeagueError, LeagueFailed
 from agent_league.league.app import LeagueManager
+from agent_league.league.season import Phase
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event, brief
@@ -276,6 +278,9 @@ class World:
             case Trouble.FAIL_STORE:
                 self.store_fails = True
                 self.network.later(seconds, self._mend_store)
+            case Trouble.PAUSE:
+                self._pause(is_paused=True)
+                self.network.later(seconds, self._resume)
             case Trouble.TURN_CLOCK:
                 self.seats[victim].clock.skew += seconds
 
@@ -286,6 +291,18 @@ class World:
             return False
         staying = [seat for seat in self.seats.values() if seat.role is Role.REFEREE and seat.name not in self.gone]
         return self.seats[name].role is Role.PLAYER or len(staying) > 1
+
+    def _pause(self, *, is_paused: bool) -> None:
+        life, manager = self.seats[MANAGER].life, self.manager
+        if life and manager and manager.season.phase is Phase.RUNNING:
+            life.within(partial(manager.season.set_paused, is_paused=is_paused))
+
+    def _resume(self) -> None:
+        """Goes on; a manager that dies before it has written that down is told again."""
+        self._pause(is_paused=False)
+        saved = MemoryStore(self.memory).read(LEAGUE_ID)
+        if saved is not None and saved.season.paused:
+            self.network.later(RESTART_SECONDS, self._resume)
 
     def _mend_store(self) -> None:
         self.store_fails = False

@@ -17,11 +17,12 @@ from agent_league.model.agents import PLAINLY, How, Role
 from agent_league.protocol.checks import Envelope, check_envelope, read_fields, shown
 from agent_league.protocol.envelope import Message, Sender
 from agent_league.protocol.methods import METHODS, Caller, Method
-from agent_league.protocol.spellings import REGISTER_PATH
+from agent_league.protocol.spellings import REGISTER_PATH, is_of_mcp
 from agent_league.protocol.v2.errors import write_league_error
 from agent_league.protocol.v2.registration import RegisterRequest
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.transport import jsonrpc
+from agent_league.transport.meter import FINE, OTHER, Meter
 from agent_league.transport.reception import ACKNOWLEDGED, Asked, Reception, applicant, mended
 
 Reply = Message | Mapping[str, Any]
@@ -82,8 +83,10 @@ class Dispatcher:
         strict: bool = False,
         tolerated: Tolerated | None = None,
         unregistered: Unregistered | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self._host = host
+        self._meter = meter or Meter()
         self._tolerated = tolerated
         self._unregistered = unregistered
         self._tools = {name: (METHODS[name], handler) for name, handler in handlers.items()}
@@ -112,6 +115,7 @@ class Dispatcher:
             else:
                 answers = await self._answer_one(parsed, bearer, path)
         except FrameError as error:
+            self._meter.count("calls_served", OTHER, str(int(error.code)))
             answers = jsonrpc.error_frame(error, None)
         return None if answers is None else self._encode(answers)
 
@@ -165,6 +169,7 @@ class Dispatcher:
         return None if answers is None else self._encode(answers)
 
     def _turn_one_away(self, frame: Any, refusal: Refusal) -> Any:
+        self._meter.count("calls_served", OTHER, refusal.code)
         try:
             asked = self._reception.read(frame)
         except FrameError as error:
@@ -203,7 +208,7 @@ class Dispatcher:
 
     async def _answer_one(self, frame: Any, bearer: str | None, path: str | None = None) -> Any:
         try:
-            asked = self._reception.read(frame, path)
+            asked = self._understood(frame, path)
             result = await self._call(asked, bearer)
             return None if asked.is_notification else asked.answer(result)
         except FrameError as error:
@@ -213,16 +218,38 @@ class Dispatcher:
         except TypeError as error:
             return self._not_json(error, jsonrpc.echoed_id(frame))
 
+    def _understood(self, frame: Any, path: str | None) -> Asked:
+        try:
+            return self._reception.read(frame, path)
+        except FrameError as error:
+            if error.code != FrameCode.METHOD_NOT_FOUND or not is_of_mcp(frame.get("method")):
+                self._meter.count("calls_served", OTHER, str(int(error.code)))
+            raise
+
     async def _call(self, asked: Asked, bearer: str | None) -> Any:
+        """The reply or our refusal, counted; raises FrameError."""
+        now = asyncio.get_running_loop().time
+        began = now()
+        try:
+            reply, outcome = await self._handle(asked, bearer), FINE
+        except Refusal as refusal:
+            reply, outcome = self._refuse(refusal, asked), refusal.code
+        except FrameError as error:
+            self._meter.served(asked.method, str(int(error.code)), now() - began)
+            raise
+        self._meter.served(asked.method or OTHER, outcome, now() - began)
+        return reply
+
+    async def _handle(self, asked: Asked, bearer: str | None) -> Any:
         if asked.fault:
-            return self._refuse(asked.fault, asked)
+            raise asked.fault
         if asked.method == ACKNOWLEDGED:
             return OK
         method, handler = self._tools[asked.method]
         try:
             reply = await handler(await self._admit(method, asked, bearer))
-        except Refusal as refusal:
-            return self._refuse(refusal, asked)
+        except Refusal:
+            raise
         except Exception as error:
             self._log.error("handler_failed", method=method.name, error=repr(error))
             raise FrameError(FrameCode.INTERNAL_ERROR, "an error of ours; it is in our log") from error
@@ -261,6 +288,7 @@ class Dispatcher:
             sender=shown(asked.params.get("sender")),
             error_code=refusal.code,
             message=refusal.message,
+            **({"match_id": shown(asked.params["match_id"])} if "match_id" in asked.params else {}),
         )
         known = METHODS.get(asked.method)
         if self._unregistered and known and known.caller is Caller.APPLICANT:

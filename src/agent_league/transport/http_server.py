@@ -1,7 +1,7 @@
 """The HTTP server of one agent, on uvicorn: bare calls and MCP at `/mcp`, on a plain ASGI endpoint; `GET /health`.
 
-Whom it lets in is the guard's business, how much a connection may cost that of `http_connections`. Several can live in
-one process and one event loop, each on its own port.
+Numbers and pages are served beside that, where there are any. Whom it lets in is the guard's business, how much a
+connection may cost that of `http_connections`. Several can live in one process and one event loop, each on a port.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.errors import PortInUse, UserError
@@ -30,8 +30,12 @@ from agent_league.transport.rate_limit import RateLimit
 
 JSON_TYPE = (b"content-type", b"application/json")
 TEXT_TYPE = (b"content-type", b"text/plain; charset=utf-8")
+READING = ("GET", "HEAD")
 KEEP_ALIVE_SECONDS = 75
 DROP_SECONDS = 5
+
+Metrics = Callable[[str], tuple[bytes, str]]
+"""From the header `Accept` to a text of numbers and its type."""
 
 
 class BodyTooLarge(Exception):
@@ -44,6 +48,11 @@ class BodyTooLarge(Exception):
 
 class Pages(Protocol):
     """An ASGI application for people who look."""
+
+    @property
+    def listeners(self) -> int:
+        """Who follows live, now."""
+        ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
     async def close(self) -> None: ...
@@ -91,6 +100,26 @@ class Endpoint:
             await _reply(send, 200, answer, JSON_TYPE)
 
 
+class _Front:
+    """Pages for whom the guard lets in, and as often as an address may call."""
+
+    def __init__(self, pages: Pages, guard: Guard, rate_limit: RateLimit | None) -> None:
+        self._pages = pages
+        self._guard = guard
+        self._rate_limit = rate_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if scope["method"] not in READING:
+                self._guard.admit_post(scope, dict(scope["headers"]))
+            if self._rate_limit and (refusal := self._rate_limit.refusal(_address(scope), 1)):
+                raise TurnedAway(429, refusal.message)
+        except TurnedAway as error:  # told here: Starlette would take it for a failure of ours
+            await _reply(send, error.status, error.sentence.encode(), TEXT_TYPE)
+            return
+        await self._pages(scope, receive, send)
+
+
 class AgentApp:
     """The routes of an agent: `/mcp` straight to its endpoint, everything else through Starlette."""
 
@@ -103,10 +132,11 @@ class AgentApp:
         other_paths: Mapping[str, Answer] | None = None,
         door: Door | None = None,
         pages: Pages | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         """Without a guard of its own it is called by its address alone. `other_paths` have answers of their own.
 
-        `pages` serves whatever is asked for elsewhere.
+        `pages` serves whatever is asked for elsewhere, `metrics` the numbers at `/metrics`.
         """
         self._guard = guard or Guard()
         self._door = door
@@ -119,9 +149,16 @@ class AgentApp:
         self._endpoints = {path: Endpoint(answer, self._guard, rate_limit) for path, answer in others}
         self._endpoints["/mcp"] = Endpoint(answer, self._guard, rate_limit, door)
         routes: list[BaseRoute] = [Route("/health", show_health)]
-        if pages:
-            routes.append(Mount("/", pages))
+        if metrics:
+
+            async def show_metrics(request: Request) -> Response:
+                text, content_type = metrics(request.headers.get("accept", ""))
+                return Response(text, headers={"content-type": content_type})
+
+            routes.append(Route("/metrics", show_metrics))
         self._pages = Starlette(routes=routes)
+        if pages:
+            self._pages.router.default = _Front(pages, self._guard, rate_limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -16,6 +16,7 @@ from agent_league.protocol.spellings import SEEDS, STYLE_BY_NAME, Style, candida
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.transport.carrier import Carrier, no_answer
 from agent_league.transport.jsonrpc import SHOWN_LENGTH, parse_reply, refusal_in
+from agent_league.transport.meter import Meter
 
 PUSH_SECONDS = 0.25
 """How long an agent that only acknowledges is given to send its answer by itself, before other styles are tried."""
@@ -106,8 +107,9 @@ class _Reply:
 class Manners:
     """Our outgoing calls, and what we know of the agents at the other end. Strict ones are the same to everybody."""
 
-    def __init__(self, carrier: Carrier, *, strict: bool = False) -> None:
+    def __init__(self, carrier: Carrier, *, strict: bool = False, meter: Meter | None = None) -> None:
         self._carrier = carrier
+        self._meter = meter or Meter()
         self.strict = strict
         self._numbers = itertools.count(1)
         self._peers: dict[tuple[str, str], _Peer] = {}
@@ -124,6 +126,9 @@ class Manners:
         self, endpoint: str, call: Call, limit: float, bearer: str | None = None, push: Push | None = None
     ) -> Heard:
         """The answer, wherever it stands; raises CallFailed."""
+        return await self._meter.calling(endpoint, call.method, self._ask(endpoint, call, limit, bearer, push))
+
+    async def _ask(self, endpoint: str, call: Call, limit: float, bearer: str | None, push: Push | None) -> Heard:
         peer = self._peer(endpoint, call.protocol)
         now = asyncio.get_running_loop().time
         deadline = now() + limit
@@ -158,6 +163,11 @@ class Manners:
 
         Without `insist`, an agent that has no such method in its own style is left alone.
         """
+        return await self._meter.calling(
+            endpoint, call.method, self._tell(endpoint, call, limit, bearer, insist=insist)
+        )
+
+    async def _tell(self, endpoint: str, call: Call, limit: float, bearer: str | None, *, insist: bool) -> Any:
         peer = self._peer(endpoint, call.protocol)
         now = asyncio.get_running_loop().time
         deadline = now() + limit

@@ -71,6 +71,11 @@ class Outbox:
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
 
+    @property
+    def waiting(self) -> int:
+        """Notices that have yet to be sent."""
+        return len(self._waiting)
+
     async def settled(self) -> None:
         """Waits until the peer has its notices, or has shown that it doesn't take them."""
         await self._calm.wait()
@@ -123,6 +128,11 @@ class Outboxes:
         if box is None:
             box = self._boxes[peer_id] = Outbox(peer_id, self._lanes, self._report)
         box.post(send)
+
+    @property
+    def waiting(self) -> int:
+        """Notices that have yet to be sent, to whomever."""
+        return sum(box.waiting for box in self._boxes.values())
 
     async def settled(self, peer_ids: Iterable[str]) -> None:
         """Waits for the notices to these peers, as far as that is worth it."""

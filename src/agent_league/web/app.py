@@ -1,50 +1,208 @@
 """The pages behind a server: an ASGI application that the manager serves beside `/mcp`.
 
-Owns paths, headers and status codes; what stands on a page is that page's business.
+Owns paths, headers and status codes; what stands on a page is that page's business. Whatever goes wrong in one is told
+in a sentence and logged, and goes no further.
 """
 
-from collections.abc import Callable
-from importlib.resources import files
+import asyncio
+import traceback
+from collections.abc import Sequence
+from typing import Protocol
+from urllib.parse import quote
 
-from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route, Router
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent_league.web.framing import read_page, write_page
+from agent_league.league.season import Phase
+from agent_league.log import JsonLogger
+from agent_league.model.names import printable
+from agent_league.web.assets import assets, type_of
+from agent_league.web.caching import PATIENCE_SECONDS, Shelf, TooManyAsk, Written, written
+from agent_league.web.framing import read_page, write_notice, write_page
+from agent_league.web.live import Live
 from agent_league.web.page import NoSuchThing, Page
 from agent_league.web.pages import PAGES
 from agent_league.web.reader import Reader
 from agent_league.web.site import LiveSite
 
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+HTML = "text/html; charset=utf-8"
+FOR_EVER = "public, max-age=31536000, immutable"
+ASK_AGAIN = "no-cache"
+LONGEST_SHOWN = 80
+LONGEST_SENTENCE = 500
+
+
+class Desk(Protocol):
+    """Where people do more than look."""
+
+    @property
+    def routes(self) -> Sequence[BaseRoute]: ...
+    async def close(self) -> None: ...
+
 
 class WebApp:
     """All pages of one league."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        log: JsonLogger | None = None,
+        desk: Desk | None = None,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
+        """While a league runs, a page may be `patience` seconds old."""
         self._reader = reader
+        self._log = log
+        self._desk = desk
         self._site = LiveSite()
-        routes: list[BaseRoute] = [Route(f"/{page.path}", self._shown(page)) for page in PAGES]
-        routes.append(Mount("/static", StaticFiles(directory=str(files("agent_league.web") / "static"))))
-        self._app = Starlette(routes=routes)
+        self._shelf = Shelf(patience)
+        self._live = Live(reader, self._site, log)
+        routes: list[BaseRoute] = list(desk.routes) if desk else []
+        routes.append(Route("/events", self._live, methods=["GET"]))
+        routes.append(Route("/static/{name}", _serve_asset, methods=["GET"]))
+        routes += [Route(f"/{page.path}", _Shown(self, page), methods=["GET"]) for page in PAGES]
+        self._router = Router(routes, redirect_slashes=False, default=_nowhere)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
+        started = False
+
+        async def send_guarded(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        # what Starlette would answer for us around this, it would answer without our frame
+        inner = {name: value for name, value in scope.items() if name != "starlette.exception_handlers"}
+        try:
+            await self._find(inner)(inner, receive, send_guarded)
+        except Exception as error:
+            if started:
+                self._note(scope, error)
+                raise
+            await self._refuse(scope, error)(scope, receive, send_guarded)
+
+    @property
+    def listeners(self) -> int:
+        """How many follow the league live."""
+        return self._live.listeners
 
     async def close(self) -> None:
         """Ends the streams that would never end by themselves."""
+        await self._live.close()
+        await self._shelf.close()
+        if self._desk:
+            await self._desk.close()
 
-    def _shown(self, page: Page) -> Callable[[Request], "Response"]:
-        async def show(request: Request) -> Response:
-            key = request.path_params.get("key", "")
-            try:
-                told = read_page(page, key, self._reader, self._site)
-                text = await run_in_threadpool(write_page, page, told, self._site)
-            except NoSuchThing as error:
-                return HTMLResponse(str(error), 404)
-            return HTMLResponse(text)
+    async def page(self, page: Page, key: str) -> Written:
+        """A page as everybody gets it now; raises NoSuchThing."""
 
-        return show  # type: ignore[return-value]
+        async def make() -> Written:
+            told = read_page(page, key, self._reader, self._site)
+            return await asyncio.to_thread(lambda: written(write_page(page, told, self._site).encode()))
+
+        season, version = self._reader.season, self._reader.chronicle.version
+        return await self._shelf.get((page.path, key), version, make, is_busy=season.phase is Phase.RUNNING)
+
+    def _find(self, scope: Scope) -> ASGIApp:
+        path: str = scope["path"]
+        if path != "/" and path.endswith("/"):
+            return RedirectResponse(f"/{quote(path.strip('/'))}", 307)
+        return self._router
+
+    def _refuse(self, scope: Scope, error: Exception) -> Response:
+        """The page for what can't be shown."""
+        headers: dict[str, str] = {"cache-control": "no-store"}
+        match error:
+            case NoSuchThing():
+                status, title, sentence = 404, "Not found", str(error)
+            case HTTPException(status_code=405):
+                status, title = 405, "Not possible here"
+                sentence = f"{scope['method'][:LONGEST_SHOWN]} is not possible here; this address can only be read."
+                headers.update(error.headers or {})
+            case HTTPException():
+                status, title, sentence = error.status_code, "Not possible here", error.detail
+                headers.update(error.headers or {})
+            case TooManyAsk():
+                status, title, sentence = 503, "Too many at once", "Many people look at once; try again in a moment."
+                headers["retry-after"] = "2"
+            case _:
+                self._note(scope, error)
+                status, title = 500, "Our fault"
+                sentence = "This page could not be made. The manager's log says why; the league goes on."
+        text = write_notice(title, sentence[:LONGEST_SENTENCE], self._reader, self._site)
+        return Response(text, status, headers, HTML)
+
+    def _note(self, scope: Scope, error: Exception) -> None:
+        if self._log:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{where.filename.rpartition('/')[2]}:{where.lineno}"
+            self._log.error("page_failed", path=scope["path"][:200], error=repr(error)[:500], where=place)
+
+
+class _Shown:
+    """A page at its path."""
+
+    def __init__(self, web: WebApp, page: Page) -> None:
+        self._web = web
+        self._page = page
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        key: str = scope["path_params"].get("key", "")
+        found = await self._web.page(self._page, key)
+        await _served(scope, found, HTML, ASK_AGAIN)(scope, receive, send)
+
+
+class _Assets:
+    """A file at its path."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name: str = scope["path_params"]["name"]
+        found = assets().get(name)
+        if found is None:
+            raise NoSuchThing(f"There is no file {_quoted(name)} here.")
+        is_its_own = scope["query_string"].decode("latin-1") == found.tag
+        await _served(scope, found, type_of(name), FOR_EVER if is_its_own else ASK_AGAIN)(scope, receive, send)
+
+
+_serve_asset = _Assets()
+
+
+async def _nowhere(scope: Scope, _receive: Receive, _send: Send) -> None:
+    titles = ", ".join(page.title for page in PAGES if page.title)
+    raise NoSuchThing(f"There is no page {_quoted(scope['path'])} here. There are: {titles}.")
+
+
+def _served(scope: Scope, found: Written, media_type: str, keeping: str) -> Response:
+    """What was found, or that it is still the same."""
+    asked = Headers(scope=scope)
+    headers = {"etag": f'"{found.tag}"', "cache-control": keeping, "vary": "accept-encoding"}
+    if found.tag in asked.get("if-none-match", ""):
+        return Response(None, 304, headers)
+    if _takes_gzip(asked.get("accept-encoding", "")):
+        return Response(found.zipped, 200, {**headers, "content-encoding": "gzip"}, media_type)
+    return Response(found.plain, 200, headers, media_type)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    parts = (part.replace(" ", "").lower() for part in accepted.split(","))
+    return any(part == "gzip" or (part.startswith("gzip;") and not part.endswith(("q=0", "q=0.0"))) for part in parts)
+
+
+def _quoted(name: str) -> str:
+    shown = printable(name[:LONGEST_SHOWN])
+    return f"“{shown}…”" if len(name) > LONGEST_SHOWN else f"“{shown}”"

@@ -1,13 +1,29 @@
-"""What became of a season so far, kept while it happens: the table after each round, and the latest news."""
+"""What became of a season so far, kept while it happens: the table after each round, everybody's form, the news."""
 
 from collections import deque
 from dataclasses import dataclass
+from datetime import datetime
 
-from agent_league.league.season import Season
+from agent_league.clock import Clock, SystemClock
+from agent_league.league.season import Phase, Season
 from agent_league.league.standings import Table
-from agent_league.model.events import Event, LeagueResumed, LeagueStarted, RoundCompleted
+from agent_league.model.events import (
+    Event,
+    LeagueCompleted,
+    LeagueResumed,
+    LeagueStarted,
+    MatchAssigned,
+    MatchFinished,
+    RoundCompleted,
+    StoreChanged,
+)
+from agent_league.model.results import MatchResult
 
 MOST_NEWS = 200
+FORM = 5
+"""So many of a player's latest results are its form."""
+ENOUGH = 5
+"""From so many results on, how long the rest will take is more than a guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,27 +34,87 @@ class Place:
     points: int
 
 
+@dataclass(frozen=True, slots=True)
+class News:
+    """Something that happened; when, unless it was before anybody here took notice."""
+
+    number: int
+    at: datetime | None
+    event: Event
+
+
 class Chronicle:
     """Listens to a season. `version` grows with everything that happens in it."""
 
-    def __init__(self, season: Season) -> None:
+    def __init__(self, season: Season, clock: Clock | None = None) -> None:
         self._season = season
+        self._clock = clock or SystemClock()
         self.version = 0
         self.places: list[dict[str, Place]] = []
         """For each completed round, where every player stood after it."""
-        self.news: deque[tuple[int, Event]] = deque(maxlen=MOST_NEWS)
-        """The latest events with their versions."""
+        self.news: deque[News] = deque(maxlen=MOST_NEWS)
+        """The latest, the newest last."""
+        self.form: dict[str, deque[MatchResult]] = {}
+        """The latest results of each player, the newest last."""
+        self.started_at: datetime | None = None
+        self.ended_at: datetime | None = None
+        self.store_trouble = ""
+        self._told = 0
+        self._seen_from = (self._clock.now(), len(season.results))
         self._catch_up()
         season.listen(self._note)
 
+    @property
+    def before(self) -> dict[str, Place]:
+        """Where everybody stood before the latest round that has a result."""
+        done = self._season.rounds_completed
+        rounds = self._season.schedule.rounds
+        in_play = done < len(rounds) and any(p.match_id in self._season.results for p in rounds[done].pairings)
+        last = done if in_play else done - 1
+        return self.places[last - 1] if 0 < last <= len(self.places) else {}
+
+    def seconds_left(self) -> float | None:
+        """How long the rest will take at the pace so far, or None where that can't be said."""
+        since, already = self._seen_from
+        season = self._season
+        matches = sum(len(round_.pairings) for round_ in season.schedule.rounds)
+        done, left = len(season.results) - already, matches - len(season.results)
+        if season.phase is not Phase.RUNNING or season.is_paused or done < ENOUGH or not left:
+            return None
+        return (self._clock.now() - since).total_seconds() / done * left
+
     def _note(self, event: Event) -> None:
         self.version += 1
-        self.news.append((self.version, event))
+        now = self._clock.now()
         match event:
-            case LeagueStarted() | LeagueResumed():
+            case MatchAssigned():
+                return
+            case LeagueStarted():
+                self.started_at = now
+                self._seen_from = (now, 0)
                 self._catch_up()
+            case LeagueResumed():
+                self._seen_from = (now, len(event.results))
+                self._catch_up()
+            case MatchFinished():
+                self._add_to_form(event.result)
             case RoundCompleted() if event.round_id == len(self.places) + 1:
                 self.places.append({row.player_id: Place(row.rank, row.points) for row in event.standings})
+            case LeagueCompleted() if self.started_at:
+                self.ended_at = now
+            case StoreChanged():
+                self.store_trouble = "" if event.is_there else event.why
+            case _:
+                pass
+        self._tell(now, event)
+
+    def _tell(self, at: datetime | None, event: Event) -> None:
+        self._told += 1
+        self.news.append(News(self._told, at, event))
+
+    def _add_to_form(self, result: MatchResult) -> None:
+        for player_id in result.players:
+            self.form.setdefault(player_id, deque(maxlen=FORM)).append(result)
 
     def _catch_up(self) -> None:
         """Plays the finished rounds of a season that was taken up once more."""
@@ -46,7 +122,13 @@ class Chronicle:
         names = {player_id: player.display_name for player_id, player in season.roster.players().items()}
         table = Table(names, season.scoring, season.league.scoring.tiebreakers)
         self.places = []
+        self.form = {}
         for round_ in season.schedule.rounds[: season.rounds_completed]:
             for result in season.results_of(round_):
                 table.record(result)
             self.places.append({row.player_id: Place(row.rank, row.points) for row in table.rows()})
+        for result in season.results.values():
+            self._add_to_form(result)
+        if not self.news:
+            for result in list(season.results.values())[-MOST_NEWS:]:
+                self._tell(None, MatchFinished(result))

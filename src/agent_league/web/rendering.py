@@ -1,9 +1,10 @@
-"""Templates: everything that an agent may have said is escaped, as everything else."""
+"""Templates: whatever an agent may have said is escaped, as everything else, and hidden characters are spelled out."""
 
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from agent_league.model.names import printable
 from agent_league.version import __version__
 from agent_league.web.site import Site
 
@@ -24,8 +25,26 @@ def _environment() -> "Environment":
         loader=PackageLoader("agent_league.web"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=readable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.globals["version"] = __version__
+    made.filters["duration"] = duration
     return made
+
+
+def duration(seconds: float) -> str:
+    """A length of time as people say it: `45 s`, `3 min`, `2 h 5 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes = round(whole / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def readable(value: Any) -> Any:
+    """What reorders or hides text is shown by its code; lines and tabs stay. Markup is its maker's business."""
+    if type(value) is not str or value.replace("\n", "").replace("\t", "").isprintable():
+        return value
+    return "".join(letter if letter in "\n\t" else printable(letter) for letter in value)

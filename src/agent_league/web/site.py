@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote
 
+from agent_league.web.assets import tag_of
+
 
 class Site(Protocol):
     """Turns a path such as `matches/R1M1` into what a link says; the overview is the empty path."""
@@ -12,6 +14,7 @@ class Site(Protocol):
     def is_live(self) -> bool: ...
     def to(self, path: str) -> str: ...
     def asset(self, name: str) -> str: ...
+    def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class LiveSite:
         return f"/{quote(path)}"
 
     def asset(self, name: str) -> str:
-        return f"/static/{name}"
+        return f"/static/{name}?{tag_of(name)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class FileSite:
     """As files, seen from one that lies so many folders deep."""
 
     depth: int = 0
+    note: str = ""
+    """What every page says first, where the league isn't over."""
     is_live: bool = False
 
     def to(self, path: str) -> str:

@@ -1,6 +1,6 @@
 """Connect Four: four discs in a line win."""
 
-from agent_league.games.connect_four.picture import show
+from agent_league.games.connect_four.picture import scene, show
 from agent_league.games.connect_four.rules import DEFAULTS, ConnectFourRules
 from agent_league.games.registry import Game
 
@@ -18,5 +18,11 @@ that has won, or null.
 """
 
 CONNECT_FOUR = Game(
-    "connect_four", ConnectFourRules(), parameters=DEFAULTS, title="Connect Four", how_to_play=HOW_TO_PLAY, show=show
+    "connect_four",
+    ConnectFourRules(),
+    parameters=DEFAULTS,
+    title="Connect Four",
+    how_to_play=HOW_TO_PLAY,
+    show=show,
+    scene=scene,
 )

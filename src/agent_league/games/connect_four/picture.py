@@ -1,20 +1,61 @@
-"""The board of Connect Four as text, the numbers of the columns below it."""
+"""The board of Connect Four: as text, the numbers of the columns below it, and as a scene."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agent_league.games.base import Move
 from agent_league.games.connect_four.rules import DISCS, MOST
 from agent_league.games.pictures import side
+from agent_league.games.scene import Board, Cell, Scene
 
 EMPTY = "."
+WAYS = ((1, 0), (0, 1), (1, 1), (1, -1))
+"""Columns and rows from one disc of a line to the next."""
+
+Place = tuple[int, int]
 
 
 def show(view: Any, seat: int | None) -> str:
+    board, rows = _board(view)
+    width = len(str(len(board) - 1)) + 1
+    grid = [[column[row : row + 1] or EMPTY for column in board] for row in reversed(range(rows))]
+    lines = ["".join(f"{cell:>{width}}" for cell in line) for line in (*grid, range(len(board)))]
+    return "\n".join(lines) + side(None if seat is None else DISCS[seat])
+
+
+def scene(view: Any, _seat: int | None, last: Mapping[int, Move]) -> Scene:
+    board, rows = _board(view)
+    discs = {(x, y): disc for x, column in enumerate(board) for y, disc in enumerate(column)}
+    won = set(_lines(discs, int(view["connect"])))
+    latest = {(x, len(board[x]) - 1) for x in last.values()}
+    grid = tuple(
+        tuple(_cell((x, y), discs, latest, won, is_open=len(column) < rows) for x, column in enumerate(board))
+        for y in reversed(range(rows))
+    )
+    said = f"{view['connect']} in a line." if won else ""
+    return Scene((Board(grid, tuple(map(str, range(len(board)))), is_round=True),), said)
+
+
+def _cell(place: Place, discs: Mapping[Place, str], latest: set[Place], won: set[Place], *, is_open: bool) -> Cell:
+    move = place[0] if is_open else None
+    if place not in discs:
+        return Cell(move=move)
+    return Cell(discs[place], DISCS.index(discs[place]), move, is_last=place in latest, is_winning=place in won)
+
+
+def _lines(discs: Mapping[Place, str], connect: int) -> Iterator[Place]:
+    """The places of all discs that lie in a line of their own kind that is long enough."""
+    for (x, y), disc in discs.items():
+        for across, up in WAYS:
+            line = [(x + across * far, y + up * far) for far in range(connect)]
+            if all(discs.get(place) == disc for place in line):
+                yield from line
+
+
+def _board(view: Any) -> tuple[list[str], int]:
     board, rows = view["board"], view["rows"]
     if not (1 <= rows <= MOST and 1 <= len(board) <= MOST):
         raise ValueError(f"no board of at most {MOST} columns and rows")
     if not all(set(column) <= set(DISCS) and len(column) <= rows for column in board):
         raise ValueError("no columns of discs")
-    width = len(str(len(board) - 1)) + 1
-    grid = [[column[row : row + 1] or EMPTY for column in board] for row in reversed(range(rows))]
-    lines = ["".join(f"{cell:>{width}}" for cell in line) for line in (*grid, range(len(board)))]
-    return "\n".join(lines) + side(None if seat is None else DISCS[seat])
+    return board, rows

@@ -1,6 +1,6 @@
 """Even/Odd: both choose a parity, the referee draws a number, the one who was right wins."""
 
-from agent_league.games.even_odd.picture import show
+from agent_league.games.even_odd.picture import scene, show
 from agent_league.games.even_odd.rules import EvenOddRules
 from agent_league.games.even_odd.wire import EvenOddWire
 from agent_league.games.registry import Game
@@ -29,4 +29,5 @@ EVEN_ODD = Game(
     title="Even/Odd",
     how_to_play=HOW_TO_PLAY,
     show=show,
+    scene=scene,
 )

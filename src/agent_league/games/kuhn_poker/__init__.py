@@ -1,6 +1,6 @@
 """Kuhn poker: the smallest poker, with three cards."""
 
-from agent_league.games.kuhn_poker.picture import show
+from agent_league.games.kuhn_poker.picture import scene, show
 from agent_league.games.kuhn_poker.rules import KuhnPokerRules
 from agent_league.games.registry import Game
 
@@ -22,4 +22,6 @@ PLAYER_A's first; `pot`, the chips in the pot. One game is mostly luck; over man
 bluff now and then with a J.
 """
 
-KUHN_POKER = Game("kuhn_poker", KuhnPokerRules(), title="Kuhn Poker", how_to_play=HOW_TO_PLAY, payoffs=True, show=show)
+KUHN_POKER = Game(
+    "kuhn_poker", KuhnPokerRules(), title="Kuhn Poker", how_to_play=HOW_TO_PLAY, payoffs=True, show=show, scene=scene
+)

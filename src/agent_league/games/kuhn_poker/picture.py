@@ -1,18 +1,30 @@
-"""A hand of Kuhn poker as text: the cards as far as they are seen, the betting, the pot."""
+"""A hand of Kuhn poker, as text and as a scene: the cards as far as they are seen, the betting, the pot."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from agent_league.games.base import Move
 from agent_league.games.kuhn_poker.rules import BET, CARDS, PASS
 from agent_league.games.pictures import seat_names
+from agent_league.games.scene import Scene, Tile, Tiles
 
 
 def show(view: Any, seat: int | None) -> str:
-    betting = view["betting"]
-    if len(betting) > 3 or not set(betting) <= {PASS, BET}:
-        raise ValueError("no betting")
-    names = seat_names(seat)
+    betting, names = _betting(view), seat_names(seat)
     said = ", ".join(f"{names[turn % 2]} {move}" for turn, move in enumerate(betting)) or "nothing yet"
-    return f"{_cards(view, seat)}\nBetting: {said}. In the pot: {2 + betting.count(BET)} chips."
+    return f"{_cards(view, seat)}\nBetting: {said}. In the pot: {_pot(betting)} chips."
+
+
+def scene(view: Any, seat: int | None, _last: Mapping[int, Move]) -> Scene:
+    betting = _betting(view)
+    if seat is None:
+        dealt = view["cards"] or [None, None]
+    else:
+        dealt = [view["card"], view["other_card"]] if seat == 0 else [view["other_card"], view["card"]]
+    cards = tuple(Tile("" if card is None else _card(card), side, is_card=True) for side, card in enumerate(dealt))
+    bets = tuple(Tile(move, turn % 2, is_last=turn == len(betting) - 1) for turn, move in enumerate(betting))
+    parts = (Tiles(cards), Tiles(bets)) if bets else (Tiles(cards),)
+    return Scene(parts, f"In the pot: {_pot(betting)} chips.")
 
 
 def _cards(view: Any, seat: int | None) -> str:
@@ -23,6 +35,17 @@ def _cards(view: Any, seat: int | None) -> str:
     if own is None:
         return "No cards yet."
     return f"Your card: {_card(own)}. The other's card: {'not shown' if other is None else _card(other)}."
+
+
+def _betting(view: Any) -> list[str]:
+    betting: list[str] = view["betting"]
+    if len(betting) > 3 or not set(betting) <= {PASS, BET}:
+        raise ValueError("no betting")
+    return betting
+
+
+def _pot(betting: list[str]) -> int:
+    return 2 + betting.count(BET)
 
 
 def _card(card: Any) -> str:

@@ -1,6 +1,6 @@
 """Nim: who takes the last one wins."""
 
-from agent_league.games.nim.picture import show
+from agent_league.games.nim.picture import scene, show
 from agent_league.games.nim.rules import DEFAULTS, NimRules
 from agent_league.games.registry import Game
 
@@ -16,4 +16,4 @@ The view shows everything: `heaps`, what is left in each; `misere`; `turn`, the 
 4] takes four from the second heap.
 """
 
-NIM = Game("nim", NimRules(), parameters=DEFAULTS, title="Nim", how_to_play=HOW_TO_PLAY, show=show)
+NIM = Game("nim", NimRules(), parameters=DEFAULTS, title="Nim", how_to_play=HOW_TO_PLAY, show=show, scene=scene)

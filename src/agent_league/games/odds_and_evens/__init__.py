@@ -1,5 +1,6 @@
 """Odds and Evens: both show one finger or two, and the parity of the sum decides."""
 
+from agent_league.games.odds_and_evens.picture import scene
 from agent_league.games.odds_and_evens.rules import OddsAndEvensRules
 from agent_league.games.pictures import show_payoffs
 from agent_league.games.registry import Game
@@ -26,4 +27,5 @@ ODDS_AND_EVENS = Game(
     title="Odds and Evens",
     how_to_play=HOW_TO_PLAY,
     show=show_payoffs,
+    scene=scene,
 )

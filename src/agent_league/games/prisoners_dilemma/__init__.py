@@ -1,6 +1,6 @@
 """The iterated prisoner's dilemma: cooperating pays both, defecting pays one."""
 
-from agent_league.games.pictures import show_payoffs
+from agent_league.games.pictures import payoff_scene, show_payoffs
 from agent_league.games.prisoners_dilemma.rules import DEFAULTS, PrisonersDilemmaRules
 from agent_league.games.registry import Game
 
@@ -28,5 +28,6 @@ PRISONERS_DILEMMA = Game(
     title="Iterated Prisoner's Dilemma",
     how_to_play=HOW_TO_PLAY,
     show=show_payoffs,
+    scene=payoff_scene,
     payoffs=True,
 )

@@ -1,6 +1,6 @@
 """Rock, Paper, Scissors: who first wins three rounds."""
 
-from agent_league.games.pictures import show_payoffs
+from agent_league.games.pictures import payoff_scene, show_payoffs
 from agent_league.games.registry import Game
 from agent_league.games.rock_paper_scissors.rules import RockPaperScissorsRules
 
@@ -25,4 +25,5 @@ ROCK_PAPER_SCISSORS = Game(
     title="Rock, Paper, Scissors",
     how_to_play=HOW_TO_PLAY,
     show=show_payoffs,
+    scene=payoff_scene,
 )

@@ -1,7 +1,7 @@
 """Tic-tac-toe: three in a row wins."""
 
 from agent_league.games.registry import Game
-from agent_league.games.tic_tac_toe.picture import show
+from agent_league.games.tic_tac_toe.picture import scene, show
 from agent_league.games.tic_tac_toe.rules import TicTacToeRules
 
 HOW_TO_PLAY = """\
@@ -14,4 +14,6 @@ The view shows everything: `board`, nine letters in the order of the cells, "X",
 the seat that moves next; `winner`, the seat that has won, or null. Who plays without a mistake never loses.
 """
 
-TIC_TAC_TOE = Game("tic_tac_toe", TicTacToeRules(), title="Tic-Tac-Toe", how_to_play=HOW_TO_PLAY, show=show)
+TIC_TAC_TOE = Game(
+    "tic_tac_toe", TicTacToeRules(), title="Tic-Tac-Toe", how_to_play=HOW_TO_PLAY, show=show, scene=scene
+)

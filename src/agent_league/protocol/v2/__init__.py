@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.v2.control import StartLeague, StartMatch
+from agent_league.protocol.v2.control import ManageLeague, StartLeague, StartMatch
 from agent_league.protocol.v2.errors import GameError, LeagueError
 from agent_league.protocol.v2.game import (
     ChooseParityCall,
@@ -51,6 +51,7 @@ MESSAGES: Mapping[str, type[Message]] = {
         LeagueError,
         GameError,
         StartLeague,
+        ManageLeague,
         StartMatch,
     )
 }
@@ -72,6 +73,7 @@ __all__ = [
     "LeagueRegisterRequest",
     "LeagueRegisterResponse",
     "LeagueStandingsUpdate",
+    "ManageLeague",
     "MatchResultReport",
     "MoveRequest",
     "MoveUsage",

@@ -1,4 +1,4 @@
-"""How a league and its matches are set going; the seeds leave these two open."""
+"""How a league and its matches are set going and kept in hand; the seeds leave these three open."""
 
 from typing import Any, ClassVar, Literal
 
@@ -12,6 +12,19 @@ class StartLeague(Message):
     """The organiser closes registration and starts; `auth_token` is the admin token."""
 
     TYPE: ClassVar = "START_LEAGUE"
+
+
+Action = Literal["OPEN_REGISTRATION", "CLOSE_REGISTRATION", "PAUSE", "RESUME", "SUSPEND_PLAYER", "REINSTATE_PLAYER"]
+
+
+class ManageLeague(Message):
+    """The organiser opens or closes registration, pauses or goes on, or suspends a player; with the admin token."""
+
+    TYPE: ClassVar = "MANAGE_LEAGUE"
+
+    action: Action
+    player_id: str | None = None
+    """Who is suspended or reinstated."""
 
 
 class MatchPlayer(Part):

@@ -16,7 +16,7 @@ import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from agent_league.log import JsonLogger
-from agent_league.protocol.spellings import TOOL_CALL
+from agent_league.protocol.spellings import TOOL_CALL, is_of_mcp
 from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_connections import Limits
 from agent_league.transport.http_guard import TurnedAway
@@ -146,9 +146,7 @@ def is_mcp(body: bytes, *, tool_calls: bool = False) -> bool:
     A bare `tools/call` is none, unless asked for: agents written from the seeds call so, and get it as they asked.
     """
     method = method_of(body)
-    if method is None or (method == TOOL_CALL and not tool_calls):
-        return False
-    return "/" in method or method in ("initialize", "ping")
+    return is_of_mcp(method) or (tool_calls and method == TOOL_CALL)
 
 
 def method_of(body: bytes) -> str | None:

@@ -1,11 +1,23 @@
 """The overview of a league: how far it is, the table, the round that is played, what happened, and who takes part."""
 
+from agent_league.model.agents import Role
 from agent_league.web.page import Page, Told
 from agent_league.web.reader import Reader
+from agent_league.web.sections import SECTIONS
 
 
 def read(reader: Reader, _: str) -> Told:
-    return {"standings": [row.as_dict() for row in reader.season.standings()]}
+    season = reader.season
+    return {
+        "parts": {section.name: (section.template, section.read(reader)) for section in SECTIONS},
+        "phase": str(season.phase),
+        "is_open": season.is_open,
+        "is_paused": season.is_paused,
+        "league_id": season.league_id,
+        "players": [
+            (member.agent_id, member.agent.display_name, member.is_barred) for member in season.roster.of(Role.PLAYER)
+        ],
+    }
 
 
 OVERVIEW = Page("", "overview.html", read, title="Overview")

@@ -56,7 +56,9 @@ class HostSeat:
         port: int | None = None,
         remark: Remark | None = None,
         join_seconds: float = JOIN_SECONDS,
+        memo: CredentialsFile | None = None,
     ) -> None:
+        """`memo` is where it finds its port again; whoever has the same name has the same one, unless it is given."""
         self.settings = replace(settings, exit_when_done=True)
         self.handle = f"seat-{secrets.token_hex(8)}"
         self.mailbox = Mailbox(fallback, patience=settings.system.timeouts.move_timeout_sec)
@@ -70,6 +72,7 @@ class HostSeat:
         self._port = port
         self._remark = remark
         self._join_seconds = join_seconds
+        self._memo = memo or CredentialsFile(settings.home, "seat", settings.display_name, "", settings.manager)
         self._early: list[Happening] = []
         self._opponents: dict[str, str] = {}
         self._rows: tuple[StandingsRow, ...] = ()
@@ -193,14 +196,14 @@ class HostSeat:
 
     def _served(self) -> HttpServer:
         """The player behind its server, at the port of last time: there it is known as the one who comes back."""
-        memo = CredentialsFile(self.settings.home, "seat", self.settings.display_name, "", self.settings.manager)
-        port = self._port or memo.load().get("port")
+        known = self._memo.load()
+        port = self._port or known.get("port")
         if isinstance(port, int):
             return self._serve_at(port)
         for free in secrets.SystemRandom().sample(PORTS, TRIES):
             with suppress(PortInUse):
                 server = self._serve_at(free)
-                memo.save({"port": free})
+                self._memo.save({**known, "port": free})
                 return server
         raise UserError(f"No port from {PORTS[0]} to {PORTS[-1]} seems to be free; name one with --port.")
 

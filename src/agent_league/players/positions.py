@@ -10,17 +10,19 @@ from typing import Any
 from agent_league.games.base import Move, Rules, State, allows, hides_nothing, winning_seat
 from agent_league.games.pictures import amount
 from agent_league.games.show import drawn, last_round
-from agent_league.gateway.choices import named
+from agent_league.players.choices import named
 from agent_league.players.observation import GameRecord, Observation
 
 MOST_MATCHES = 100
 MOST_MOVES_AFTER = 3
 """Of the other's, after our last one."""
+OUTCOMES = ("WIN", "DRAW", "LOSS")
+"""Of a match that was played to its end."""
 SHOWN_MOVES = 12
 LONGEST_MOVE = 40
 
 
-class Scenes:
+class Positions:
     """The matches of one person."""
 
     def __init__(self) -> None:
@@ -45,28 +47,40 @@ class Scenes:
     def at_end(self, game: GameRecord) -> str:
         """The last position, else the moves of both; and what was paid, where the result says it."""
         seen = self._forget(game.match_id)
-        ending = (seen and _last_position(seen, game)) or _moves(game)
-        return "\n".join(filter(None, (ending, _paid(game, seen))))
+        view = last_view(seen, game) if seen else None
+        ending = _moves(game) if seen is None or view is None else drawn(seen.game_type, view, seen.seat)
+        return "\n".join(filter(None, (ending, paid(game, seen))))
 
     def _forget(self, match_id: str) -> Observation | None:
         self._rounds_told.pop(match_id, None)
         return self._seen.pop(match_id, None)
 
 
-def _last_position(seen: Observation, game: GameRecord) -> str | None:
+def last_view(seen: Observation, game: GameRecord) -> Any:
     """Our last move made in the view that we saw then, and what the other played after it; None: nobody knows."""
     rules, seat = seen.rules, seen.seat
-    if rules is None or not hides_nothing(rules) or not game.my_moves:
+    if rules is None or not hides_nothing(rules) or not game.my_moves or game.outcome not in OUTCOMES:
         return None
     try:
         state = _led_on(rules, seen.view, seat, game.my_moves[-1])
         for moves in ((), *(game.opponent_moves[-count:] for count in range(1, MOST_MOVES_AFTER + 1))):
             last = reduce(lambda at, one: _led_on(rules, at, 1 - seat, one), moves, state)
             if not rules.actors(last) and winning_seat(rules.returns(last)) == _winner(game, seat):
-                return drawn(seen.game_type, rules.view(last, seat), seat)
+                return rules.view(last, seat)
     except Exception:  # noqa: BLE001 - anybody's rules, on anybody's view
         return None
     return None
+
+
+def view_after(seen: Observation, move: Move) -> Any:
+    """What a seat sees once it has moved: the rules lead on where nothing is hidden; else what it saw before."""
+    rules = seen.rules
+    try:
+        if rules is not None and hides_nothing(rules):
+            return rules.view(_led_on(rules, seen.view, seen.seat, move), seen.seat)
+    except Exception:  # noqa: BLE001 - as above
+        return seen.view
+    return seen.view
 
 
 def _led_on(rules: Rules, state: State, seat: int, move: Move) -> State:
@@ -76,20 +90,22 @@ def _led_on(rules: Rules, state: State, seat: int, move: Move) -> State:
 
 
 def _winner(game: GameRecord, seat: int) -> int | None:
-    return {"WIN": seat, "DRAW": None, "LOSS": 1 - seat}[game.outcome]
+    return None if game.outcome == "DRAW" else seat if game.outcome == "WIN" else 1 - seat
 
 
 def _moves(game: GameRecord) -> str:
     both = (("You:      ", game.my_moves), ("The other:", game.opponent_moves))
-    return "\n".join(f"{who} {_listed(moves)}" for who, moves in both if moves)
+    return "\n".join(f"{who} {in_a_line(moves)}" for who, moves in both if moves)
 
 
-def _listed(moves: tuple[Any, ...]) -> str:
+def in_a_line(moves: tuple[Any, ...]) -> str:
+    """Moves with commas between them, the last ones of many."""
     shown = ", ".join(named(move)[:LONGEST_MOVE] for move in moves[-SHOWN_MOVES:])
     return shown if len(moves) <= SHOWN_MOVES else f"{len(moves)} moves, at last {shown}"
 
 
-def _paid(game: GameRecord, seen: Observation | None) -> str:
+def paid(game: GameRecord, seen: Observation | None) -> str:
+    """What both were paid, in a sentence; nothing where the result doesn't say."""
     payoffs = game.details.get("payoffs")
     if seen is None or not isinstance(payoffs, Mapping):
         return ""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.gateway.choices import asks_for_help, choices, chosen, in_lines, prompt
+from agent_league.players.choices import asks_for_help, choices, chosen, in_lines, prompt
 
 WORDS = ("even", "odd")
 HEAPS = ([0, 1], [1, 1], [1, 2])

@@ -1,0 +1,134 @@
+"""The organiser's words to a league that lives: `league start` and `league admin`."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent_league.cli.agents import LeagueId, Manager, manager_of
+from agent_league.cli.options import Game, Home, open_existing_home, say
+
+if TYPE_CHECKING:
+    from agent_league.protocol.envelope import Message
+
+TokenFile = Annotated[Path | None, typer.Option(help="The file with the admin token.")]
+
+
+class Action(StrEnum):
+    """What an organiser may do."""
+
+    OPEN = "open"
+    CLOSE = "close"
+    PAUSE = "pause"
+    RESUME = "resume"
+    SUSPEND = "suspend"
+    REINSTATE = "reinstate"
+
+
+SAID = {
+    Action.OPEN: ("OPEN_REGISTRATION", "Registration to {league} is open."),
+    Action.CLOSE: ("CLOSE_REGISTRATION", "Registration to {league} is closed; `league start` starts it."),
+    Action.PAUSE: ("PAUSE", "{league} is paused: matches in play end, no other begins."),
+    Action.RESUME: ("RESUME", "{league} goes on."),
+    Action.SUSPEND: ("SUSPEND_PLAYER", "{player} is suspended, and loses its matches until it is reinstated."),
+    Action.REINSTATE: ("REINSTATE_PLAYER", "{player} plays again."),
+}
+"""Each in the words of the protocol, and what it comes to."""
+OF_PLAYERS = (Action.SUSPEND, Action.REINSTATE)
+
+
+def start(
+    manager: Manager = None,
+    league_id: LeagueId = None,
+    game: Game = None,
+    token_file: TokenFile = None,
+    home: Home = None,
+) -> None:
+    """Close registration and start the league now."""
+    from agent_league.protocol.v2 import StartLeague
+
+    league_id = _command(StartLeague, "start_league", manager, league_id, game, token_file, home)
+    say(f"{league_id} has started.")
+
+
+def admin(
+    action: Annotated[Action, typer.Argument(help="What to do.", show_default=False)],
+    player: Annotated[str | None, typer.Argument(help="Whom to suspend or reinstate, such as P01.")] = None,
+    manager: Manager = None,
+    league_id: LeagueId = None,
+    game: Game = None,
+    token_file: TokenFile = None,
+    home: Home = None,
+) -> None:
+    """Open or close registration, pause or resume the league, suspend or reinstate a player.
+
+    A pause lets the matches in play end and no other begin, and outlasts a restart. A suspended player loses its
+    matches technically, whatever it does, until it is reinstated.
+    """
+    from agent_league.errors import UserError
+    from agent_league.protocol.v2 import ManageLeague
+
+    if (player is not None) is not (action in OF_PLAYERS):
+        expected = f"which player? expected `league admin {action} P01`" if player is None else "takes no player"
+        raise UserError(f"league admin {action}: {expected}")
+    said, sentence = SAID[action]
+    about = {} if player is None else {"player_id": player}
+    league_id = _command(
+        ManageLeague, "manage_league", manager, league_id, game, token_file, home, action=said, **about
+    )
+    say(sentence.format(league=league_id, player=player))
+
+
+def _command(
+    message: "type[Message]",
+    method: str,
+    manager: str | None,
+    league_id: str | None,
+    game: str | None,
+    token_file: Path | None,
+    home: Path | None,
+    **fields: str,
+) -> str:
+    """Has the manager do something in the organiser's name; returns the league that it was done to."""
+    from agent_league.arena.hosting import run_async
+    from agent_league.clock import SystemClock, format_utc
+    from agent_league.errors import UserError
+    from agent_league.storage.paths import DataPaths
+
+    home, loader = open_existing_home(home)
+    league_id = loader.load_league(league_id, game).league_id
+    token_file = token_file or DataPaths(home).admin_token(league_id)
+    try:
+        token = token_file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise UserError(
+            f"can't read the admin token in {token_file}: {error.strerror}; the manager writes it when it starts. "
+            "Is it running, with this --home?"
+        ) from None
+    written = message.write(
+        sender="league_manager",
+        timestamp=format_utc(SystemClock().now()),
+        conversation_id=f"conv-{method.replace('_', '-')}",
+        auth_token=token,
+        league_id=league_id,
+        **fields,
+    )
+    run_async(_ask(manager_of(manager, loader), method, written))
+    return league_id
+
+
+async def _ask(manager: str, method: str, message: "Message") -> None:
+    from agent_league.errors import CallFailed, LeagueFailed, PeerUnreachable
+    from agent_league.transport.http_client import HttpCarrier
+    from agent_league.transport.peer import Line
+
+    carrier = HttpCarrier()
+    try:
+        await Line(carrier).ask(manager, method, message, limit=10)
+    except PeerUnreachable:
+        raise LeagueFailed(f"nobody answers at {manager}; is the manager running there? (--manager URL)") from None
+    except CallFailed as error:
+        raise LeagueFailed(f"the manager at {manager} {error.message}") from None
+    finally:
+        await carrier.close()

@@ -1,0 +1,172 @@
+"""`league export`: a league as a static site, as CSV tables, or as one JSON document."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent_league.cli.options import Home, Store, open_existing_home, put_out, say
+from agent_league.errors import LeagueFailed, UserError
+
+if TYPE_CHECKING:
+    from agent_league.arena.looking import Found
+    from agent_league.web.export import Place, Written
+    from agent_league.web.reader import Reader
+
+STDOUT = "-"
+AT_A_TIME = 250
+"""Pages that a process is given at once."""
+ALONE_UP_TO = 500
+"""Pages that this process writes by itself sooner than others have begun."""
+
+
+class TableName(StrEnum):
+    STANDINGS = "standings"
+    MATCHES = "matches"
+    AGENTS = "agents"
+
+
+def export(
+    html: Annotated[Path | None, typer.Option(help="Write a static site into this folder.", metavar="DIR")] = None,
+    csv: Annotated[
+        str | None,
+        typer.Option(
+            help="Write CSV: a folder gets all tables, a file (.csv) or - the one of --table.", metavar="PATH"
+        ),
+    ] = None,
+    json: Annotated[str | None, typer.Option(help="Write one JSON document; - is stdout.", metavar="FILE")] = None,
+    table: Annotated[TableName, typer.Option(help="The table of --csv.")] = TableName.STANDINGS,
+    force: Annotated[bool, typer.Option("--force", help="Write a site among files that are there already.")] = False,
+    league_id: Annotated[str | None, typer.Option(help="The league, where the folder has several.")] = None,
+    store: Store = None,
+    home: Home = None,
+) -> None:
+    """Write a league out of the manager's database: as a site to put anywhere, for spreadsheets, for programs.
+
+    A league that isn't over is written as it stands.
+    """
+    from agent_league.arena.looking import find_league
+
+    if html is None and csv is None and json is None:
+        raise UserError("league export: expected --html DIR, --csv PATH or --json FILE")
+    if csv == json == STDOUT:
+        raise UserError("--csv and --json can't both have stdout")
+    home, loader = open_existing_home(home)
+    found = find_league(home, loader, league_id, store)
+    if csv is not None or json is not None:
+        _export_data(found, csv, json, table)
+    if html is not None:
+        _export_site(found, html, force=force)
+
+
+def _export_data(found: "Found", csv: str | None, json: str | None, table: TableName) -> None:
+    from agent_league.clock import SystemClock, format_utc
+    from agent_league.storage.files import json_bytes
+    from agent_league.web.document import TABLES, document, table_csv
+
+    told = document(found.reader(), format_utc(SystemClock().now()))
+    if json is not None:
+        _put(json, json_bytes(told))
+    if csv == STDOUT or (csv is not None and csv.lower().endswith(".csv")):
+        _put(csv, table_csv(told, table).encode())
+    elif csv is not None:
+        for name in TABLES:
+            _put(os.path.join(csv, f"{name}.csv"), table_csv(told, name).encode())  # noqa: PTH118 - as it was typed
+
+
+def _put(path: str, content: bytes) -> None:
+    from agent_league.storage.files import write_whole
+
+    if path == STDOUT:
+        put_out(content.removesuffix(b"\n"))
+        return
+    if Path(path).is_dir():
+        raise UserError(f"{path} is a folder; expected a file")
+    try:
+        write_whole(Path(path), content)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"{path} can't be written: a part of its path is a file") from None
+    say(f"wrote {path}")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some pages of a site, for another process to write."""
+
+    found: "Found"
+    folder: Path
+    places: Sequence["Place"]
+    note: str
+
+    def write(self) -> "list[Written]":
+        from agent_league.web.export import write_places
+
+        return list(write_places(self.found.reader(), self.folder, self.places, self.note))
+
+
+def _export_site(found: "Found", folder: Path, *, force: bool) -> None:
+    from agent_league.cli.progress import bar
+    from agent_league.web.export import claim, finish, places, write_assets
+
+    began = time.perf_counter()
+    reader = found.reader()
+    note = _note(reader)
+    earlier = claim(folder, force=force)
+    wanted = places(reader)
+    written: list[Written] = []
+    pieces = [
+        Piece(found, folder, wanted[first : first + AT_A_TIME], note) for first in range(0, len(wanted), AT_A_TIME)
+    ]
+    with bar(quiet=False) as progress:
+        task = progress.add_task("Writing pages", total=len(wanted))
+        for piece, done in _in_processes(pieces) if len(wanted) > ALONE_UP_TO else _here(pieces):
+            written += done
+            progress.advance(task, len(piece.places))
+    written += write_assets(folder, written)
+    finish(folder, written, earlier, reader.season.league_id)
+    size = sum(file.size for file in written) / 1e6
+    say(f"wrote {len(written)} files, {size:.1f} MB, in {time.perf_counter() - began:.1f} s: {folder / 'index.html'}")
+
+
+def _note(reader: "Reader") -> str:
+    """What a site says of a league that isn't over."""
+    from agent_league.clock import SystemClock
+
+    season = reader.season
+    if season.phase == "COMPLETED":
+        return ""
+    now, matches = SystemClock().now().strftime("%Y-%m-%d %H:%M UTC"), len(season.schedule.pairings)
+    if not matches:
+        return f"As it stood at {now}; the league had not started."
+    return f"As it stood at {now}, after {len(season.results)} of {matches} matches."
+
+
+def _here(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, "list[Written]"]]:
+    return ((piece, piece.write()) for piece in pieces)
+
+
+def _in_processes(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, "list[Written]"]]:
+    """The pieces as they are done; whoever is interrupted ends the processes."""
+    pool = ProcessPoolExecutor(
+        min(len(pieces), os.cpu_count() or 1),
+        multiprocessing.get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
+    )
+    try:
+        futures = {pool.submit(piece.write): piece for piece in pieces}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BrokenProcessPool:
+        raise LeagueFailed("A process that wrote pages has ended: was there too little memory?") from None
+    finally:
+        pool.shutdown(cancel_futures=True)

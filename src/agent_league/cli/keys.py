@@ -1,0 +1,75 @@
+"""Single keys from a terminal, as they are pressed."""
+
+import os
+import re
+import select
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+KEY = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]|.", re.DOTALL)
+"""One key: a letter, or what a terminal sends for an arrow and its like."""
+NAMES = {
+    "\x1b[C": "right",
+    "\x1bOC": "right",
+    "\x1b[D": "left",
+    "\x1bOD": "left",
+    "\x1b[A": "up",
+    "\x1bOA": "up",
+    "\x1b[B": "down",
+    "\x1bOB": "down",
+    "\x1b[H": "home",
+    "\x1bOH": "home",
+    "\x1b[1~": "home",
+    "\x1b[F": "end",
+    "\x1bOF": "end",
+    "\x1b[4~": "end",
+    "\x1b": "escape",
+    " ": "space",
+    "\r": "enter",
+    "\n": "enter",
+    "\x7f": "backspace",
+    "\x08": "backspace",
+}
+
+Press = Callable[[float | None], str | None]
+"""Waits for a key, so many seconds or for ever; None: none came, and `escape` where none will ever come."""
+
+
+def are_read() -> bool:
+    """Whether keys can be read one by one here: at a terminal, on a system that has them."""
+    try:
+        import termios  # noqa: F401 - not there on every system
+    except ImportError:
+        return False
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+@contextmanager
+def pressed() -> Iterator[Press]:
+    """Reads keys without Enter and without showing them; the terminal is as before afterwards."""
+    import termios
+    import tty
+
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    waiting: deque[str] = deque()
+
+    def press(seconds: float | None) -> str | None:
+        if not waiting:
+            if not select.select([terminal], [], [], seconds)[0]:
+                return None
+            waiting.extend(names_of(os.read(terminal, 1024)) or ["escape"])
+        return waiting.popleft()
+
+    try:
+        tty.setcbreak(terminal)
+        yield press
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def names_of(typed: bytes) -> list[str]:
+    """The keys in what a terminal sent."""
+    return [NAMES.get(key, key) for key in KEY.findall(typed.decode(errors="replace"))]

@@ -1,0 +1,62 @@
+"""A conversation as lines of text in three lanes: player A, the referee, player B."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from agent_league.web.conversation import Entry
+
+TIME = 12
+NARROWEST, WIDEST = 60, 120
+
+Line = tuple[str, str]
+"""A line and its style."""
+
+
+def lanes(entries: Iterable[Entry], names: Sequence[str], width: int) -> Iterator[Line]:
+    """`names` are player A's, the referee's and player B's."""
+    half = (max(NARROWEST, min(WIDEST, width)) - TIME - 3) // 2
+    side = (2 * half) // 3
+    a, referee, b = (_cut(name, side) for name in names)
+    yield f"{'':{TIME}}{a:{side}}{referee:^{2 * half + 3 - 2 * side}}{b:>{side}}", "bold"
+    for entry in entries:
+        yield from _lines(entry, half)
+
+
+def _lines(entry: Entry, half: int) -> Iterator[Line]:
+    match entry.kind:
+        case "state" | "gap":
+            yield f"{'':{TIME}}{f' {entry.text} ':-^{2 * half + 3}}", "dim"
+        case "drawn":
+            yield f"{entry.since:>{TIME - 2}}  |{f'drawn: {entry.text}':^{2 * half + 1}}|", "magenta"
+        case _:
+            yield from _message(entry, half)
+
+
+def _message(entry: Entry, half: int) -> Iterator[Line]:
+    tries = f"try {entry.attempt}" if entry.attempt > 1 else ""
+    label, rest = _fitting([entry.text, *filter(None, (tries, entry.code, entry.gist, entry.latency))], half - 6)
+    points_left = entry.is_to_player == (entry.side != 1)
+    arrow = f"<{f' {label} ':-^{half - 1}}" if points_left else f"{f' {label} ':-^{half - 1}}>"
+    style = "red" if entry.is_bad else "" if entry.is_to_player else "cyan"
+    yield f"{entry.since:>{TIME - 2}}  {_lane(arrow, entry.side, half)}", style
+    if rest:
+        yield f"{'':{TIME}}{_lane(f'{rest:^{half}}', entry.side, half)}", style
+    if entry.kind == "failed" and (entry.why or entry.code_name):
+        yield f"{'':{TIME}}  {entry.code_name}: {entry.why}".rstrip(": "), "red"
+    if entry.notes:
+        yield f"{'':{TIME}}  put up with: {'; '.join(entry.notes)}", "yellow"
+
+
+def _fitting(words: list[str], most: int) -> tuple[str, str]:
+    """As many words as fit into a line, and the rest for another."""
+    first, *rest = words
+    while rest and len(first) + 1 + len(rest[0]) <= most:
+        first = f"{first} {rest.pop(0)}"
+    return _cut(first, most), _cut(" ".join(rest), most)
+
+
+def _lane(inside: str, side: int | None, half: int) -> str:
+    return f"|{'':{half}}|{inside}|" if side == 1 else f"|{inside}|{'':{half}}|"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."

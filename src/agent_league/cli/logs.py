@@ -1,0 +1,238 @@
+"""`league logs`: the logs of all agents of a SHARED folder as one trace, with the conversation of a match in it."""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from agent_league.cli.options import Home, open_existing_home, say
+from agent_league.cli.printing import console_out
+from agent_league.errors import UserError
+from agent_league.log import LEVELS
+from agent_league.model.names import is_safe_name, printable
+
+if TYPE_CHECKING:
+    from agent_league.arena.trace import Trace
+
+LOOK_SECONDS = 0.2
+"""How often logs that are followed are looked into."""
+COLOURS = ("cyan", "green", "magenta", "blue", "bright_cyan", "bright_green", "bright_magenta", "bright_blue")
+SIGNS = {"sent": "→", "received": "←", "failed": "✗"}
+HEAD = ("timestamp", "component", "event_type", "level", "microsecond", "from_match")
+ENVELOPE = (
+    "protocol",
+    "message_type",
+    "sender",
+    "timestamp",
+    "conversation_id",
+    "auth_token",
+    "league_id",
+    "round_id",
+    "match_id",
+    "game_type",
+    "player_id",
+    "arrival_timestamp",
+    "deadline",
+)
+SPOKEN = ("match_id", "token", "direction", "player_id", "message", "attempt", "latency_ms")
+LONGEST_VALUE = 60
+WIDEST_AGENT = 12
+WIDEST_EVENT = 28
+ABOUT = ("agent_id", "player_id", "referee_id", "opponent_id", "sender")
+
+Line = Mapping[str, Any]
+Wanted = Callable[[Line], bool]
+
+
+def logs(
+    match: Annotated[str | None, typer.Option(help="Of this match alone, with what was said in it.")] = None,
+    agent: Annotated[str | None, typer.Option(help="What this agent wrote, or others of it.", metavar="ID")] = None,
+    event: Annotated[str | None, typer.Option(help="This event alone; * stands for anything.", metavar="NAME")] = None,
+    level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR, and above.")] = "DEBUG",
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is written from now on.")] = False,
+    league_id: Annotated[str | None, typer.Option(help="Of this league alone.")] = None,
+    home: Home = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON lines and nothing else.")] = False,
+) -> None:
+    """Show the logs of the manager, the referees, the players and `league run` as one, in the order of time.
+
+    Agents that run with another SHARED folder have their logs there.
+    """
+    from agent_league.arena.trace import Trace, conversation, last_beginning
+
+    if level.upper() not in LEVELS:
+        raise UserError(f"--level {level!r}: expected one of {', '.join(LEVELS)}")
+    for option, given in (("--match", match), ("--league-id", league_id)):
+        if given is not None and not is_safe_name(given):
+            raise UserError(f"{option} {given[:80]!r} can't be an id")
+    home, _ = open_existing_home(home)
+    said: list[Line] = []
+    since = ""
+    if match is not None:
+        match = match.upper()
+        league_id = league_id or _league_of(home, match)
+        if league_id is not None:
+            said, since = conversation(home, league_id, match), last_beginning(home, league_id)
+    trace = Trace(home, league_id, since)
+    if not (components := trace.components()):
+        raise UserError(f"No logs in {home / 'logs'} yet; agents that run with this folder write them.")
+    wanted = _wanted(match, agent, event, LEVELS[level.upper()])
+    show = _put_json if json else _printer(components, (*HEAD, "match_id") if match else HEAD)
+    count = 0
+    try:
+        for line in filter(wanted, _all(trace, said, follow=follow)):
+            show(line)
+            count += 1
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+    except BrokenPipeError:  # whoever read it, `head` for one, has seen enough
+        sys.stderr.close()
+        return
+    if trace.broken:
+        say(f"{trace.broken} lines could not be read and were left out.")
+    if not count:
+        say(_nothing(match, league_id))
+
+
+def _league_of(home: Path, match_id: str) -> str | None:
+    """The league whose match is meant; None where nothing here says which leagues there are."""
+    from agent_league.arena.looking import leagues_in
+    from agent_league.arena.trace import logged_leagues
+    from agent_league.storage.paths import DataPaths
+
+    known = sorted({*leagues_in(home), *logged_leagues(home)})
+    having = [league_id for league_id in known if DataPaths(home).match(league_id, match_id).is_file()]
+    found = having or known
+    if len(found) > 1:
+        raise UserError(f"{match_id} may be of several leagues; choose with --league-id: {', '.join(found)}.")
+    return found[0] if found else None
+
+
+def _nothing(match: str | None, league_id: str | None) -> str:
+    if match is None:
+        return "No line is like that."
+    return f"No line of {match}{f' in {league_id}' if league_id else ''}; `league show schedule` lists the matches."
+
+
+def _all(trace: "Trace", said: Iterable[Line], *, follow: bool) -> Iterator[Line]:
+    yield from trace.lines(said, to_the_end=not follow)
+    while follow:
+        sys.stdout.flush()
+        time.sleep(LOOK_SECONDS)
+        yield from trace.lines(to_the_end=False)
+
+
+def _wanted(match: str | None, agent: str | None, event: str | None, least: int) -> Wanted:
+    """Which lines are asked for."""
+    who = agent.casefold() if agent else None
+    pattern = event.casefold() if event else None
+
+    def is_wanted(line: Line) -> bool:
+        if LEVELS.get(str(line.get("level")), LEVELS["INFO"]) < least:
+            return False
+        if match is not None and line.get("match_id") != match:
+            return False
+        if pattern is not None and not fnmatchcase(str(line.get("event_type")).casefold(), pattern):
+            return False
+        return who is None or who in _parties(line)
+
+    return is_wanted
+
+
+def _parties(line: Line) -> set[str]:
+    """Who wrote a line, and whom it names."""
+    named = {str(line.get(name)).casefold().rpartition(":")[2] for name in ABOUT if line.get(name)}
+    return named | {str(line.get("component")).casefold()}
+
+
+def _put_json(line: Line) -> None:
+    sys.stdout.write(orjson.dumps(line, option=orjson.OPT_NON_STR_KEYS).decode() + "\n")
+
+
+def _printer(components: list[str], hidden: Sequence[str]) -> Callable[[Line], None]:
+    """Prints lines in columns, an agent in its colour; a terminal is told the day only where it changes."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = console_out()
+    width = min(max(map(len, components)), WIDEST_AGENT)
+    colours: dict[str, str] = {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(components)}
+    day = ""
+
+    def show(line: Line) -> None:
+        nonlocal day
+        today, _, at = str(line["timestamp"])[: len("2025-01-15T10:30:00")].partition("T")
+        at = f"{at}.{_microsecond(line) // 1000:03}"
+        if not console.is_terminal:
+            at = f"{today} {at}"
+        elif today != day:
+            console.print(Text(printable(today), style="bold"))
+            day = today
+        who = str(line.get("component"))
+        style = {"WARNING": "yellow", "WARN": "yellow", "ERROR": "bold red", "DEBUG": "dim"}.get(str(line.get("level")))
+        head = Text.assemble((printable(at), "dim"), "  ", (printable(who).ljust(width), colours.get(who, "")), "  ")
+        event, words = _told(line, hidden)
+        head.append(event.ljust(WIDEST_EVENT), style or "")
+        if not console.is_terminal:
+            sys.stdout.write(f"{head.plain} {words}".rstrip() + "\n")
+            return
+        columns = Table.grid(padding=(0, 1))
+        columns.add_column(no_wrap=True)
+        columns.add_column(overflow="fold")
+        columns.add_row(head, Text(words, "" if style else "dim"))
+        console.print(columns)
+
+    return show
+
+
+def _microsecond(line: Line) -> int:
+    from agent_league.arena.trace import key_of
+
+    return key_of(line)[1]
+
+
+def _told(line: Line, hidden: Sequence[str]) -> tuple[str, str]:
+    """The event and its details; of a conversation who spoke to whom, and the message in brief."""
+    event, level = str(line.get("event_type")), str(line.get("level"))
+    details = {name: value for name, value in line.items() if name not in hidden}
+    if line.get("from_match"):
+        event, words = _spoken(event, details)
+    else:
+        words = [f"{name}={_value(value)}" for name, value in details.items()]
+        event = event if level in ("INFO", "DEBUG") else f"{level} {event}"
+    return printable(event), printable(" ".join(words))
+
+
+def _spoken(event: str, details: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """An entry of a match's file."""
+    peer, message = details.get("player_id"), details.get("message")
+    said = {name: value for name, value in details.items() if name not in SPOKEN} | _brief(message)
+    kind = message.get("message_type") if isinstance(message, Mapping) else None
+    attempt, latency = details.get("attempt"), details.get("latency_ms")
+    words = [str(word) for word in (kind, said.pop("state", None)) if word]
+    words += [f"attempt {attempt}"] if attempt not in (None, 1) else []
+    words += [f"{latency:g} ms"] if isinstance(latency, int | float) else []
+    words += [f"{name}={_value(value)}" for name, value in said.items()]
+    sign = SIGNS.get(str(details.get("direction")), "·")
+    return f"{sign} {peer} {event}" if peer else f"{sign} {event}", words
+
+
+def _brief(message: Any) -> dict[str, Any]:
+    """What a message says, without its envelope and whatever is long."""
+    if not isinstance(message, Mapping):
+        return {} if message is None else {"message": message}
+    said = {k: v for k, v in message.items() if k not in ENVELOPE and not isinstance(v, Mapping | list)}
+    return {name: value for name, value in said.items() if value is not None and len(str(value)) < LONGEST_VALUE}
+
+
+def _value(value: Any) -> str:
+    """As one would write it: bare where it is one word."""
+    if isinstance(value, str) and value and not value.isspace() and " " not in value and '"' not in value:
+        return printable(value)
+    return printable(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode())

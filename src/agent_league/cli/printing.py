@@ -1,0 +1,40 @@
+"""Results as a person reads them: tables that fit a terminal, and whole ones in a pipe or a file."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agent_league.model.names import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+AS_WIDE_AS_NEEDED = 100_000
+
+
+def console_out() -> "Console":
+    """Stdout; where it is no terminal, no line is broken and no cell cut."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else AS_WIDE_AS_NEEDED)
+
+
+def print_table(console: "Console", title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table of plain values; what is too long goes on in the next line. A heading with > before it is of numbers."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    for heading in columns:
+        table.add_column(heading.lstrip(">"), justify="right" if heading.startswith(">") else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable("" if cell is None else str(cell))) for cell in row))
+    print_lines(console, [title], "italic")
+    console.print(table)
+
+
+def print_lines(console: "Console", lines: Iterable[str], style: str = "") -> None:
+    from rich.text import Text
+
+    for line in lines:
+        console.print(Text(printable(line), style=style), soft_wrap=True)

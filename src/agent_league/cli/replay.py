@@ -1,0 +1,277 @@
+"""`league replay`: a match once more, step by step, from its file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from agent_league.cli.options import Home, Store, open_existing_home, put_out
+from agent_league.errors import Refusal, UserError
+from agent_league.model.names import is_safe_name, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group
+    from rich.text import Text
+
+    from agent_league.cli.keys import Press
+    from agent_league.referee.replay import Replay, Step
+
+LARGEST_FILE = 64 * 1024 * 1024
+SEATS = ("PLAYER_A", "PLAYER_B")
+STYLES = ("bold blue", "bold yellow")
+KEYS = "←/→ step   Home/End   a plays by itself   q quits"
+FORWARD, BACK = ("right", "down", "space", "enter", "n", "l", "j"), ("left", "up", "backspace", "p", "h", "k")
+QUIT = ("q", "escape")
+PACE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A match, and what its players are called."""
+
+    content: Mapping[str, Any]
+    names: tuple[str, str]
+    referee: str = "referee"
+    is_whole: bool = True
+    """Whether it comes from its file; else it is what the league knows."""
+
+
+def replay(
+    match: Annotated[
+        str, typer.Argument(metavar="MATCH", help="A match of the league, such as R3M2, or a match file.")
+    ],
+    league_id: Annotated[str | None, typer.Option(help="The league (default: the only one there is).")] = None,
+    auto: Annotated[
+        float | None, typer.Option(min=0.05, max=60, help="Go on by itself, a step every so many seconds.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Print all steps and end.")] = False,
+    conversation: Annotated[
+        bool, typer.Option("--conversation", help="Print what referee and players said to each other.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    store: Store = None,
+    home: Home = None,
+) -> None:
+    """Show a finished match step by step: arrow keys, space, Home and End go through it, q ends."""
+    from rich.console import Console
+
+    from agent_league.cli.keys import are_read, pressed
+    from agent_league.referee.replay import replay as replay_file
+
+    found = _found(match, league_id, store, home)
+    if conversation:
+        _tell_conversation(found, json=json)
+        return
+    again = replay_file(found.content)
+    if json:
+        put_out(orjson.dumps(_as_json(found, again), option=orjson.OPT_NON_STR_KEYS))
+        return
+    console = Console(highlight=False)
+    if everything or not again.steps or not are_read():
+        _print_all(console, found, again)
+        return
+    with pressed() as press, console.screen(hide_cursor=True) as screen:
+        Walk(found, again, auto).go(press, screen.update)
+
+
+class Walk:
+    """Somebody going through a match."""
+
+    def __init__(self, found: Found, again: "Replay", auto: float | None = None) -> None:
+        self._found = found
+        self._again = again
+        self._pace = auto or PACE
+        self._last = len(again.steps) - 1
+        self.at = 0
+        self.plays = auto is not None
+
+    def go(self, press: "Press", show: Any) -> None:
+        """Until it is left; one that plays by itself stays at the end."""
+        while True:
+            show(self.picture())
+            key = press(self._pace if self.plays else None)
+            if key in QUIT:
+                return
+            self.take(key)
+
+    def take(self, key: str | None) -> None:
+        """A key, or None: the time for one is over."""
+        self.plays = self.plays if key is None else (not self.plays and key == "a")
+        if key is None or key in FORWARD:
+            self.at = min(self._last, self.at + 1)
+        elif key in BACK:
+            self.at = max(0, self.at - 1)
+        elif key in ("home", "g"):
+            self.at = 0
+        elif key in ("end", "G"):
+            self.at = self._last
+        elif key == "a" and self.at == self._last:
+            self.at = 0
+        self.plays = self.plays and self.at < self._last
+
+    def picture(self) -> "Group":
+        from rich.console import Group
+        from rich.text import Text
+
+        again = self._again
+        step = again.steps[self.at]
+        foot = f"{'playing   ' if self.plays else ''}{self.at} of {self._last}   {KEYS}"
+        end = [Text(printable(_ending(self._found, again)), "bold")] if self.at == self._last else []
+        return Group(
+            *_head(self._found), Text(), *_step_lines(self._found, again, step), Text(), *end, Text(foot, style="dim")
+        )
+
+
+def _found(match: str, league_id: str | None, store: str | None, home: Path | None) -> Found:
+    path = Path(match)
+    if path.suffix == ".json" or len(path.parts) > 1 or path.is_file():
+        return _from_file(path)
+    return _from_league(match, league_id, store, home)
+
+
+def _from_file(path: Path) -> Found:
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise UserError(f"{path}: not a match file: larger than {LARGEST_FILE} bytes")
+        content = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"{path}: can't be read: {error.strerror}") from None
+    except orjson.JSONDecodeError as error:
+        raise UserError(f"{path}: not a match file: not JSON ({error})") from None
+    if not isinstance(content, dict) or not isinstance(content.get("game_type"), str):
+        raise UserError(f"{path}: not a match file: expected a JSON object with a 'game_type'")
+    players = content.get("players")
+    told = players if isinstance(players, dict) else {}
+    a, b = (str(told.get(seat) or seat)[:100] for seat in SEATS)
+    return Found(content, (a, b), str(content.get("referee_id") or "referee")[:100], content.get("rebuilt") is not True)
+
+
+def _from_league(match: str, league_id: str | None, store: str | None, home: Path | None) -> Found:
+    from agent_league.arena.looking import find_league
+    from agent_league.league.match_files import read_match
+    from agent_league.referee.replay import known_of
+
+    folder, loader = open_existing_home(home)
+    reader = find_league(folder, loader, league_id, store).reader()
+    season = reader.season
+    try:
+        pairing = season.pairing(match if match in season.results else match.upper())
+    except Refusal:
+        raise UserError(_no_match(match, [one.match_id for one in season.schedule.pairings])) from None
+    names = reader.names
+    a, b = ((names.get(player_id) or player_id) for player_id in pairing.players)
+    result, referee_id = season.results.get(pairing.match_id), season.assigned.get(pairing.match_id)
+    if result is None:
+        finished = next(reversed(season.results), None)
+        hint = f"; the latest that is: {finished}" if finished else ""
+        raise UserError(f"{pairing.match_id}, {a} against {b}, is not finished{hint}.")
+    content = read_match(reader.paths, season.league_id, result, referee_id)
+    known = known_of(result, season.league.game_type, season.league.game_parameters)
+    return Found(content or known, (a, b), referee_id or "referee", content is not None)
+
+
+def _no_match(match: str, known: Sequence[str]) -> str:
+    if not known:
+        return f"There is no match {match[:40]!r}: the league has not begun."
+    file = "" if is_safe_name(match) else ", and no such file"
+    return f"There is no match {match[:40]!r} in this league{file}; there are {known[0]} to {known[-1]}."
+
+
+def _print_all(console: "Console", found: Found, again: "Replay") -> None:
+    from rich.text import Text
+
+    for line in _head(found):
+        console.print(line, soft_wrap=True)
+    for step in again.steps:
+        console.print()
+        for line in _step_lines(found, again, step):
+            console.print(line, soft_wrap=True)
+    console.print()
+    console.print(Text(printable(_ending(found, again)), "bold"), soft_wrap=True)
+
+
+def _head(found: Found) -> list["Text"]:
+    from rich.text import Text
+
+    content = found.content
+    a, b = map(printable, found.names)
+    head = Text.assemble(
+        f"{content.get('match_id', 'A match')!s:.40}  ", (a, STYLES[0]), " (A) against ", (b, STYLES[1]), " (B)"
+    )
+    game = Text(
+        printable(f"{content.get('game_type')}, round {content.get('round_id', '?')}, referee {found.referee}"), "dim"
+    )
+    return [head, game]
+
+
+def _ending(found: Found, again: "Replay") -> str:
+    result = found.content.get("result")
+    told = result if isinstance(result, dict) else {}
+    reason = told.get("reason") or told.get("status") or "No result is told"
+    return f"{reason!s:.500}.{' ' + again.shortfall if again.shortfall else ''}"
+
+
+def _step_lines(found: Found, again: "Replay", step: "Step") -> list["Text"]:
+    """What was done, and where it led."""
+    from rich.text import Text
+
+    from agent_league.games.base import CHANCE
+    from agent_league.games.pictures import amount, move_text
+
+    line = Text(f"Step {step.number}" if step.number else "Start", "bold")
+    if again.is_repeated and step.number:
+        line.append(f", round {step.round}", "bold")
+    for seat, move in sorted(step.moves.items()):
+        who = ("drawn", "bold magenta") if seat == CHANCE else (printable(found.names[seat]), STYLES[seat])
+        line.append("   ").append(*who).append(f" {printable(move_text(move))}")
+    if step.totals:
+        line.append(f"   {' : '.join(map(amount, step.totals))}", "bold")
+    if not step.is_whole:
+        line.append("   the match broke off here", "red")
+    picture = Text(again.text(step))
+    picture.highlight_regex(r"\bX\b|\bPLAYER_A\b", STYLES[0])
+    picture.highlight_regex(r"\bO\b|\bPLAYER_B\b", STYLES[1])
+    return [line, *picture.split("\n")]
+
+
+def _tell_conversation(found: Found, *, json: bool) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from agent_league.cli.lanes import lanes
+    from agent_league.web.conversation import conversation
+
+    if not found.is_whole:
+        raise UserError("What was said is not in this SHARED folder: its referee keeps the match file in its own.")
+    said = conversation(found.content, None)
+    if json:
+        put_out(orjson.dumps({"match_id": found.content.get("match_id"), "conversation": said}))
+        return
+    console = Console(highlight=False)
+    for line, style in lanes(said, (found.names[0], found.referee, found.names[1]), console.width):
+        console.print(Text(printable(line), style), soft_wrap=True)
+
+
+def _as_json(found: Found, again: "Replay") -> dict[str, Any]:
+    from agent_league.games.base import CHANCE
+
+    names = {0: SEATS[0], 1: SEATS[1], CHANCE: "draw"}
+    told = {
+        name: found.content.get(name)
+        for name in ("league_id", "match_id", "round_id", "game_type", "players", "result")
+    }
+    steps = [
+        {
+            "step": step.number,
+            "round": step.round,
+            "moves": {names[seat]: move for seat, move in step.moves.items()},
+            "view": step.view,
+            "totals": step.totals,
+            "text": again.text(step),
+        }
+        for step in again.steps
+    ]
+    return {**told, "names": list(found.names), "steps": steps, "shortfall": again.shortfall or None}

@@ -1,0 +1,338 @@
+"""`league show`: a league in the terminal, from the store: while it runs, after it ended, after restarts."""
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from agent_league.cli.options import Home, Store, open_existing_home, put_out
+from agent_league.cli.printing import console_out, print_lines, print_table
+from agent_league.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from agent_league.web.reader import Reader
+
+MOST_MOVES = 100
+MOST_NAMED = 20
+
+
+class What(StrEnum):
+    STANDINGS = "standings"
+    SCHEDULE = "schedule"
+    MATCH = "match"
+    PLAYER = "player"
+
+
+def show(
+    what: Annotated[What, typer.Argument(help="What to show.")],
+    which: Annotated[str | None, typer.Argument(metavar="[ID]", help="The match, or the player (id or name).")] = None,
+    round_id: Annotated[int | None, typer.Option("--round", min=1, help="Of the schedule, this round alone.")] = None,
+    league_id: Annotated[str | None, typer.Option(help="The league, where the folder has several.")] = None,
+    store: Store = None,
+    home: Home = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Show the standings, the schedule, a match or a player of a league, as its manager's database has it now."""
+    from agent_league.arena.looking import find_league
+
+    if (which is None) is (what in (What.MATCH, What.PLAYER)):
+        wanted = f"expected its id, such as `league show {what} {EXAMPLES[what]}`" if which is None else "takes no id"
+        raise UserError(f"league show {what}: {wanted}")
+    if round_id is not None and what is not What.SCHEDULE:
+        raise UserError("--round is for `league show schedule`")
+    home, loader = open_existing_home(home)
+    reader = find_league(home, loader, league_id, store).reader()
+    told = READ[what](reader, which or "", round_id)
+    if json:
+        put_out(orjson.dumps(told))
+    else:
+        PRINT[what](console_out(), told, reader)
+
+
+def _standings(reader: "Reader", _: str, __: int | None) -> dict[str, Any]:
+    return {**reader.queries.standings(), **_progress(reader)}
+
+
+def _schedule(reader: "Reader", _: str, round_id: int | None) -> dict[str, Any]:
+    told = reader.queries.schedule()
+    numbers = [round_["round_id"] for round_ in told["rounds"]]
+    if round_id is not None:
+        if round_id not in numbers:
+            there = f"there are rounds 1 to {len(numbers)}" if numbers else "nobody has registered yet"
+            raise UserError(f"--round {round_id}: no such round; {there}")
+        told["rounds"] = [round_ for round_ in told["rounds"] if round_["round_id"] == round_id]
+    return told
+
+
+def _match(reader: "Reader", match_id: str, _: int | None) -> dict[str, Any]:
+    from agent_league.league.match_files import read_match
+
+    season = reader.season
+    known = [pairing.match_id for pairing in season.schedule.pairings]
+    match_id = _found(match_id, known, "match", "`league show schedule` lists them", {})
+    told, result = reader.queries.match(match_id), season.results.get(match_id)
+    if result is None and match_id in season.assigned:
+        told["state"] = "RUNNING"
+    file = read_match(reader.paths, season.league_id, result, told["referee_id"]) if result else None
+    path = reader.paths.match(season.league_id, match_id)
+    return {
+        **told,
+        "reason": file["result"].get("reason") if file else None,
+        "lifecycle": file.get("lifecycle") if file else None,
+        "moves": file.get("moves") if file else None,
+        "calls": _calls(file) if file else None,
+        "file": str(path) if file else None,
+    }
+
+
+def _player(reader: "Reader", player_id: str, _: int | None) -> dict[str, Any]:
+    season = reader.season
+    names = {name: other for other, name in reader.names.items()}
+    player_id = _found(player_id, list(reader.names), "player", "`league show standings` lists them", names)
+    told = reader.queries.player(player_id)
+    for match in told["matches"]:
+        result = season.results.get(match["match_id"])
+        match["points"] = season.scoring.points(result, player_id) if result else None
+        match["result"] = _letter(match, player_id)
+        match["termination"] = str(result.terminations.get(player_id, "normal")) if result else None
+    played = [match for match in told["matches"] if match["points"] is not None]
+    return {**told, "form": [match["result"] for match in played], "head_to_head": _head_to_head(played)}
+
+
+READ: Mapping[What, Callable[["Reader", str, int | None], dict[str, Any]]] = {
+    What.STANDINGS: _standings,
+    What.SCHEDULE: _schedule,
+    What.MATCH: _match,
+    What.PLAYER: _player,
+}
+EXAMPLES = {What.MATCH: "R1M1", What.PLAYER: "P01"}
+
+
+def _progress(reader: "Reader") -> dict[str, Any]:
+    season = reader.season
+    return {
+        "total_rounds": len(season.schedule.rounds),
+        "matches_played": len(season.results),
+        "total_matches": len(season.schedule.pairings),
+    }
+
+
+def _found(asked: str, known: Sequence[str], kind: str, list_: str, names: Mapping[str, str]) -> str:
+    """The id that is meant: letters of either case, or a name; a UserError says what there is."""
+    from agent_league.model.names import likeness, there_are
+
+    alike = {likeness(name): one for name, one in names.items()} | {likeness(one): one for one in known}
+    if found := alike.get(likeness(asked)):
+        return found
+    if not known:
+        raise UserError(f"No {kind} {asked[:80]!r}: the league hasn't started, and has none yet.")
+    if len(known) <= MOST_NAMED:
+        raise UserError(f"No {kind} {asked[:80]!r} in this league {there_are(asked, known)}.")
+    raise UserError(
+        f"No {kind} {asked[:80]!r} in this league; there are {len(known)}, {known[0]} to {known[-1]}: {list_}."
+    )
+
+
+def _letter(match: Mapping[str, Any], player_id: str) -> str | None:
+    if match["status"] == "PENDING":
+        return None
+    return "D" if match["status"] == "DRAW" else "W" if match["winner_player_id"] == player_id else "L"
+
+
+def _head_to_head(played: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What became of the meetings with each opponent, in the order of the first."""
+    against: dict[str, dict[str, Any]] = {}
+    for match in played:
+        opponent = match["opponent_id"]
+        empty = {"opponent_id": opponent, "played": 0, "wins": 0, "draws": 0, "losses": 0, "points": 0}
+        tally = against.setdefault(opponent, empty)
+        tally["played"] += 1
+        tally[{"W": "wins", "D": "draws", "L": "losses"}[match["result"]]] += 1
+        tally["points"] += match["points"]
+    return list(against.values())
+
+
+def _calls(file: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """How each player answered: how often, how fast, how often it was asked again and failed."""
+    entries = [entry for entry in file["transcript"] if entry.get("player_id")]
+    told = {}
+    for player_id in dict.fromkeys(entry["player_id"] for entry in entries):
+        own = [entry for entry in entries if entry["player_id"] == player_id]
+        times = [entry["latency_ms"] for entry in own if isinstance(entry.get("latency_ms"), int | float)]
+        told[player_id] = {
+            "answers": sum(entry["direction"] == "received" for entry in own),
+            "failures": [entry.get("error_code") for entry in own if entry["direction"] == "failed"],
+            "median_ms": round(statistics.median(times), 3) if times else None,
+            "slowest_ms": max(times, default=None),
+        }
+    return told
+
+
+def _print_standings(console: "Console", told: Mapping[str, Any], reader: "Reader") -> None:
+    from agent_league.cli.live import standings_table
+
+    rows = reader.season.standings()
+    console.print(standings_table(rows, reader.title, len(rows)))
+    played, rounds = f"{told['matches_played']} of {told['total_matches']} matches", told["total_rounds"]
+    so_far = {
+        "REGISTRATION": f"Registration is open; {len(rows)} players so far.",
+        "RUNNING": f"{played} played, {told['rounds_completed']} of {rounds} rounds completed.",
+        "COMPLETED": f"The league is over: {told['total_matches']} matches in {rounds} rounds.",
+    }
+    print_lines(console, [so_far.get(told["phase"], told["phase"])], "dim")
+
+
+def _print_schedule(console: "Console", told: Mapping[str, Any], reader: "Reader") -> None:
+    names = reader.names
+    rows = [
+        (
+            match["round_id"],
+            match["match_id"],
+            _named(match["player_A_id"], names),
+            _named(match["player_B_id"], names),
+            match["referee_id"] or "",
+            _outcome(match),
+        )
+        for round_ in told["rounds"]
+        for match in round_["matches"]
+    ]
+    print_table(console, reader.title, (">Round", "Match", "A", "B", "Referee", "Result"), rows)
+
+
+def _print_match(console: "Console", told: Mapping[str, Any], reader: "Reader") -> None:
+    result, names = told["result"], reader.names
+    players = [player["player_id"] for player in told["players"]]
+    title = f"{told['match_id']} · round {told['round_id']} · {told['game_type']} · {told['state'].lower()}"
+    calls = told["calls"] or {}
+    rows = [
+        (
+            side,
+            player_id,
+            names.get(player_id, player_id),
+            result["score"].get(player_id, 0) if result else "",
+            result["terminations"].get(player_id, "normal").replace("_", " ") if result else "",
+            calls.get(player_id, {}).get("answers", ""),
+            ", ".join(calls.get(player_id, {}).get("failures", [])),
+            _ms(calls.get(player_id, {}).get("median_ms")),
+            _ms(calls.get(player_id, {}).get("slowest_ms")),
+        )
+        for side, player_id in zip("AB", players, strict=True)
+    ]
+    columns = ("", "Player", "Name", ">Points", "Ending", ">Answers", "Failures", ">Median", ">Slowest")
+    seen = [index for index in range(len(columns)) if index < 3 or any(row[index] not in ("", None) for row in rows)]
+    print_table(console, title, [columns[i] for i in seen], [[row[i] for i in seen] for row in rows])
+    print_lines(console, _about_match(told, players))
+    if moves := told["moves"]:
+        steps = [(step, *(_move(move, player) for player in players)) for step, move in enumerate(moves, start=1)]
+        print_table(console, "Moves", (">Step", *players), steps[:MOST_MOVES])
+        if len(steps) > MOST_MOVES:
+            print_lines(console, [f"and {len(steps) - MOST_MOVES} more"])
+    print_lines(console, _hints(told, reader), "dim")
+
+
+def _about_match(told: Mapping[str, Any], players: Sequence[str]) -> Iterable[str]:
+    if told["referee_id"]:
+        yield f"Referee: {told['referee_id']}"
+    if result := told["result"]:
+        winner = result["winner_player_id"]
+        yield f"Result: {result['status']}, {f'{winner} wins' if winner else 'nobody wins'}"
+        if told["reason"] or result["details"].get("fault"):
+            yield f"Reason: {result['details'].get('fault') or told['reason']}"
+        for player_id in players:
+            if noted := result["tolerated"].get(player_id):
+                yield f"Put up with {player_id}: {'; '.join(noted)}"
+    moments = [moment["at"] for moment in told["lifecycle"] or ()]
+    if moments:
+        yield f"Played: {moments[0]} to {moments[-1]} ({_seconds(moments[0], moments[-1])})"
+
+
+def _hints(told: Mapping[str, Any], reader: "Reader") -> Iterable[str]:
+    if told["state"] != "FINISHED":
+        yield "What is played shows once the match is over."
+        return
+    if not told["file"]:
+        yield "Its file is not in this folder; its referee keeps it in its own, or `league rebuild` writes the result."
+        return
+    where = f" --home {reader.home} --league-id {told['league_id']}"
+    yield f"league replay {told['match_id']}{where}"
+    yield f"league logs --match {told['match_id']}{where}"
+    yield f"league verify {told['file']}"
+
+
+def _print_player(console: "Console", told: Mapping[str, Any], reader: "Reader") -> None:
+    names = reader.names
+    title = f"{told['player_id']} {told['display_name']} · {told['state'].lower()}"
+    record = (told["rank"], told["played"], told["wins"], told["draws"], told["losses"], told["technical_losses"])
+    columns = (">#", ">Played", ">Won", ">Drawn", ">Lost", ">Technically", ">Points")
+    print_table(console, title, columns, [(*record, told["points"])])
+    if told["form"]:
+        print_lines(console, [f"Form: {' '.join(told['form'][-MOST_NAMED:])}"])
+    if told["tolerated"]:
+        print_lines(console, [f"Put up with: {'; '.join(told['tolerated'])}"])
+    rows = [
+        (
+            match["round_id"],
+            match["match_id"],
+            _named(match["opponent_id"], names),
+            match["result"] or "",
+            match["points"],
+            "" if match["termination"] in (None, "normal") else match["termination"].replace("_", " "),
+        )
+        for match in told["matches"]
+    ]
+    if rows:
+        print_table(console, "Matches", (">Round", "Match", "Opponent", "Result", ">Points", "Ending"), rows)
+    if any(meeting["played"] > 1 for meeting in told["head_to_head"]):
+        meetings = [
+            (_named(meeting["opponent_id"], names), *(meeting[name] for name in ("played", *TALLIES)))
+            for meeting in told["head_to_head"]
+        ]
+        headings = ("Opponent", ">Played", ">Won", ">Drawn", ">Lost", ">Points")
+        print_table(console, "Head to head", headings, meetings)
+
+
+TALLIES = ("wins", "draws", "losses", "points")
+PRINT: Mapping[What, Callable[["Console", Mapping[str, Any], "Reader"], None]] = {
+    What.STANDINGS: _print_standings,
+    What.SCHEDULE: _print_schedule,
+    What.MATCH: _print_match,
+    What.PLAYER: _print_player,
+}
+
+
+def _named(player_id: str, names: Mapping[str, str]) -> str:
+    return f"{player_id} {names.get(player_id, '')}".rstrip()
+
+
+def _outcome(match: Mapping[str, Any]) -> str:
+    """A result in a word or two."""
+    if match["status"] == "PENDING":
+        return "being played" if match["referee_id"] else ""
+    winner = match["winner_player_id"]
+    if match["status"] == "DRAW":
+        return "draw"
+    return f"{winner or 'nobody'} wins{', technically' if match['status'] == 'TECHNICAL_LOSS' else ''}"
+
+
+def _move(move: Any, player_id: str) -> str:
+    """What a player did in a step; its opponent alone may have moved."""
+    if not isinstance(move, Mapping) or player_id not in move:
+        return ""
+    done = move[player_id]
+    return done if isinstance(done, str) else orjson.dumps(done, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _ms(value: float | None) -> str:
+    return "" if value is None else f"{value:g} ms"
+
+
+def _seconds(first: str, last: str) -> str:
+    from agent_league.clock import parse_utc
+
+    begun, ended = parse_utc(first), parse_utc(last)
+    return f"{(ended - begun).total_seconds():.3f} s" if begun and ended else "?"

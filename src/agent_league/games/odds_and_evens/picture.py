@@ -1,0 +1,17 @@
+"""The fingers of both, and what their sum is."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agent_league.games.base import Move
+from agent_league.games.pictures import payoff_scene
+from agent_league.games.scene import Scene
+
+
+def scene(view: Any, seat: int | None, last: Mapping[int, Move]) -> Scene:
+    shown = payoff_scene(view, seat, last)
+    if view["choices"] is None:
+        return shown
+    total = sum(map(int, view["choices"]))
+    return replace(shown, said=f"Together {total}, {'odd' if total % 2 else 'even'}.")

@@ -1,0 +1,168 @@
+"""What a position looks like, as plain data: boards, tiles, heaps, and a table of rounds. Who draws it is elsewhere.
+
+A game's own scene knows the views of that game alone, and may raise anything on another; `staging` guards it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent_league.games.base import Move
+
+MOST_PARTS = 6
+WIDEST = 32
+"""Rows and columns of a board, heaps, and what lies in one."""
+MOST_TILES = 16
+MOST_ROUNDS = 1000
+LONGEST_TEXT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A place on a board: empty, or with the mark of a side."""
+
+    text: str = ""
+    side: int | None = None
+    """Whose it is: seat 0, seat 1, or nobody's."""
+    move: Move | None = None
+    """The move that takes this place, for whoever plays by pointing."""
+    is_last: bool = False
+    is_winning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Rows of cells, the top one first."""
+
+    rows: tuple[tuple[Cell, ...], ...]
+    columns: tuple[str, ...] = ()
+    """What the columns are called, below the board."""
+    is_round: bool = False
+    """Whether discs lie in it, and not marks in squares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A value, large: a card, a choice, a number."""
+
+    text: str
+    """Empty: face down, or not there yet."""
+    side: int | None = None
+    label: str = ""
+    """What it is; a tile of a side is that player's by itself."""
+    note: str = ""
+    move: Move | None = None
+    is_card: bool = False
+    is_last: bool = False
+    is_winning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Values beside each other."""
+
+    tiles: tuple[Tile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heap:
+    """What is left of a heap, and what was just taken from it."""
+
+    left: int
+    taken: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Heaps:
+    """Heaps below each other; `side` has just taken."""
+
+    heaps: tuple[Heap, ...]
+    side: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One of the games that a match is made of."""
+
+    number: int
+    moves: tuple[str, str]
+    paid: tuple[float, float] | None = None
+    totals: tuple[float, float] | None = None
+    """What each seat has after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """The rounds of a match so far, or the latest of them."""
+
+    rows: tuple[Round, ...]
+    left_out: int = 0
+    """Earlier ones that aren't there."""
+
+
+Part = Board | Tiles | Heaps | Rounds
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A position: its parts from top to bottom, and a sentence below them where one helps."""
+
+    parts: tuple[Part, ...]
+    said: str = ""
+
+
+SceneOf = Callable[[Any, int | None, Mapping[int, Move]], Scene | None]
+"""From a view, the seat that sees it (None: one who sees everything) and the moves that led to it, by seat."""
+
+
+def scene_problem(scene: Any) -> str | None:
+    """Why nobody can draw what a game gave, in a sentence; None: it can be drawn."""
+    if not isinstance(scene, Scene):
+        return f"expected a Scene, found {scene!r:.100}"
+    if not 1 <= len(scene.parts) <= MOST_PARTS:
+        return f"expected 1 to {MOST_PARTS} parts, found {scene.parts!r:.100}"
+    return next(filter(None, (_text_problem((scene.said,)), *map(_part_problem, scene.parts))), None)
+
+
+def _part_problem(part: Any) -> str | None:
+    match part:
+        case Board():
+            return _board_problem(part)
+        case Tiles(tiles):
+            texts = (text for tile in tiles for text in (tile.text, tile.label, tile.note))
+            problem = _side_problem(tile.side for tile in tiles) or _text_problem(texts)
+            return problem if 1 <= len(tiles) <= MOST_TILES else f"expected 1 to {MOST_TILES} tiles, not {len(tiles)}"
+        case Heaps(heaps, side):
+            whole = all(_is_count(heap.left) and _is_count(heap.taken) for heap in heaps)
+            fits = whole and 1 <= len(heaps) <= WIDEST
+            return _side_problem((side,)) if fits else f"expected at most {WIDEST} heaps of at most {WIDEST} each"
+        case Rounds(rows):
+            problem = _text_problem(move for row in rows for move in row.moves)
+            return problem if len(rows) <= MOST_ROUNDS else f"expected at most {MOST_ROUNDS} rounds, not {len(rows)}"
+    return f"expected a Board, Tiles, Heaps or Rounds, found {part!r:.100}"
+
+
+def _board_problem(board: Board) -> str | None:
+    wide = {len(row) for row in board.rows}
+    fits = 1 <= len(board.rows) <= WIDEST and len(wide) == 1 and 1 <= min(wide) <= WIDEST
+    if not fits or len(board.columns) not in (0, *wide):
+        return f"expected at most {WIDEST} rows of as many cells each, and a name for each column or for none"
+    cells = [cell for row in board.rows for cell in row]
+    return _side_problem(cell.side for cell in cells) or _text_problem((*board.columns, *(cell.text for cell in cells)))
+
+
+def _text_problem(texts: Iterable[Any]) -> str | None:
+    for text in texts:
+        if not isinstance(text, str) or len(text) > LONGEST_TEXT or not text.isprintable():
+            return f"expected text that can be shown, at most {LONGEST_TEXT} letters, found {text!r:.100}"
+    return None
+
+
+def _side_problem(sides: Iterable[Any]) -> str | None:
+    return next(
+        (f"expected side 0, 1 or None, found {side!r:.100}" for side in sides if side not in (0, 1, None)), None
+    )
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value <= WIDEST

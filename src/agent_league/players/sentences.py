@@ -1,0 +1,41 @@
+"""What has happened to a player, in a sentence for the person who plays it: the same on every screen."""
+
+from collections.abc import Callable
+
+from agent_league.players.choices import named
+from agent_league.players.happenings import Happening, LeagueOver, MatchOver, RoundAnnounced, Trouble
+from agent_league.players.mailbox import FallbackPlayed, Stopped, YourTurn
+
+OUTCOMES = {"WIN": "You win", "DRAW": "A draw", "LOSS": "You lose", "TECHNICAL_LOSS": "Lost technically"}
+OF_THE_VIEW = ("The view ", "Each view ")
+"""How a paragraph of the rules begins that a program needs: a person sees pictures."""
+
+Naming = Callable[[str | None], str]
+"""From a player's id to what it is called."""
+
+
+def sentence(what: Happening | YourTurn | FallbackPlayed | Stopped, own_id: str, name: Naming) -> str:
+    """What there is to say of it; nothing, where it is shown and not said."""
+    match what:
+        case RoundAnnounced(round_id, match_id, opponent_id):
+            return f"Round {round_id}: " + (f"you meet {name(opponent_id)}." if match_id else "you have a bye.")
+        case MatchOver(game):
+            why = f" {game.details['reason']}." if game.details.get("reason") else ""
+            return f"{game.match_id}: {OUTCOMES.get(game.outcome, game.outcome)} against {name(game.opponent_id)}.{why}"
+        case Trouble(match_id, code, message, consequence):
+            return " ".join(filter(None, (f"{match_id}: the referee says {code}:", message, consequence)))
+        case FallbackPlayed(turn, move):
+            return f"Time is up in {turn.observation.match_id}: {by_fallback(move)}"
+        case LeagueOver(champion_id) if champion_id:
+            return "You are the champion." if champion_id == own_id else f"The champion is {name(champion_id)}."
+        case _:
+            return ""
+
+
+def by_fallback(move: object) -> str:
+    return f"the fallback strategy played {named(move)} for you."
+
+
+def for_people(how_to_play: str) -> list[str]:
+    """The paragraphs of a game's rules that a person needs."""
+    return [text for text in how_to_play.split("\n") if text.strip() and not text.startswith(OF_THE_VIEW)]

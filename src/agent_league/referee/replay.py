@@ -1,0 +1,222 @@
+"""A match step by step, from its file: what was played and drawn, led on by the game's own rules.
+
+Nothing is checked beyond what the rules need to go on; whether a file is true is for `verify` to say. Whatever the file
+is, there are as many steps as can be had of it, and a sentence where these are not all.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from agent_league.errors import ConfigError
+from agent_league.games.base import CHANCE, Move, Rules, State, allows
+from agent_league.games.registry import Game, load_game
+from agent_league.games.repeated import Repeated
+from agent_league.games.show import drawn
+from agent_league.model.results import MatchResult, Outcome
+
+MOST_STEPS = 10_000
+SEATS = ("PLAYER_A", "PLAYER_B")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A position, and the moves that led to it."""
+
+    number: int
+    moves: Mapping[int, Move]
+    """By seat; a draw is CHANCE's. Empty at the start."""
+    view: Any
+    """What somebody sees who sees everything; in a match of several games, of the one that these moves belong to."""
+    round: int = 1
+    totals: tuple[float, float] | None = None
+    """What the seats have so far in a match of several games, where this step ended one."""
+    is_whole: bool = True
+    """Whether everybody moved who was to; else the position is the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A match that can be looked at."""
+
+    game_type: str
+    steps: tuple[Step, ...]
+    game: Game | None = None
+    """None where nobody knows it here."""
+    shortfall: str = ""
+    """Why there is not more of it."""
+    rounds: tuple[tuple[Any, Any], ...] = ()
+    """In a match of several games, what the seats played in each of them."""
+
+    @property
+    def is_repeated(self) -> bool:
+        return self.game is not None and isinstance(self.game.rules, Repeated)
+
+    @property
+    def paid(self) -> list[tuple[float, float]]:
+        """What each round paid."""
+        totals = [(0.0, 0.0), *(step.totals for step in self.steps if step.totals)]
+        return [(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(totals)]
+
+    def digest(self, most: int) -> tuple[tuple[Step, ...], str]:
+        """At most so many steps, and a sentence where these aren't all: of a long match, the ends of its rounds."""
+        if len(self.steps) <= most:
+            return self.steps, ""
+        if not self.is_repeated:
+            return self.steps[:most], f"The first {most - 1} of {len(self.steps) - 1} steps."
+        ends = (self.steps[0], *(step for step in self.steps if step.totals or not step.is_whole))
+        if len(ends) <= most:
+            return ends, "How each round ended."
+        return ends[:most], f"How the first {most - 1} of {len(ends) - 1} rounds ended."
+
+    def text(self, step: Step) -> str:
+        """A position in lines of text."""
+        return drawn(self.game_type, step.view, None)
+
+
+@dataclass(slots=True)
+class _Told:
+    """What a file tells of a match, as far as it is of any use."""
+
+    game_type: str
+    parameters: Mapping[str, Any]
+    pair: tuple[Any, Any]
+    moves: Iterator[Any]
+    draws: Iterator[Any]
+    broke_off: bool
+    """Whether it is told to have ended before its game did."""
+
+
+def replay(content: Mapping[str, Any], find_game: Callable[[str], Game] = load_game, most: int = MOST_STEPS) -> Replay:
+    """The steps of a match file, or of what a league knows of a match in the same words."""
+    told = _read(content)
+    try:
+        game = find_game(told.game_type).with_parameters(told.parameters)
+    except ConfigError as error:
+        return Replay(told.game_type, (), None, f"It can't be replayed: {str(error).removeprefix('game_type: ')}.")
+    except Exception as error:  # noqa: BLE001 - somebody else's package, or parameters that make no game
+        return Replay(told.game_type, (), None, f"It can't be replayed: {error!s:.200}.")
+    return _Retelling(game, told).tell(most)
+
+
+def known_of(result: MatchResult, game_type: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What a league itself knows of a match, in the words of a match file: enough for many games."""
+    return {
+        "match_id": result.match_id,
+        "round_id": result.round_id,
+        "game_type": game_type,
+        "game_parameters": dict(parameters),
+        "players": dict(zip(SEATS, result.players, strict=True)),
+        "result": {**result.details, "status": str(result.outcome), "winner_player_id": result.winner},
+    }
+
+
+class _Retelling:
+    """A game led on from what was told of it."""
+
+    def __init__(self, game: Game, told: _Told) -> None:
+        self._game = game
+        self._rules: Rules = game.rules
+        self._told = told
+        self._steps: list[Step] = []
+        self._state: State = None
+
+    def tell(self, most: int) -> Replay:
+        try:
+            shortfall = self._tell(most)
+        except Exception as error:  # noqa: BLE001 - anybody's rules, on anybody's moves
+            shortfall = f"The rules can't go on after step {max(0, len(self._steps) - 1)}: {error!r:.200}."
+        rounds: tuple[tuple[Any, Any], ...] = ()
+        if isinstance(self._rules, Repeated) and isinstance(self._state, Mapping):
+            rounds = tuple((pair[0], pair[1]) for pair in self._state["rounds"])
+        return Replay(self._game.game_type, tuple(self._steps), self._game, shortfall, rounds)
+
+    def _tell(self, most: int) -> str:
+        """Makes the steps; returns why they end too early."""
+        rules = self._rules
+        self._state = rules.new(self._game.parameters)
+        self._steps.append(Step(0, {}, self._view(self._state, ended=False)))
+        while actors := rules.actors(self._state):
+            number = len(self._steps)
+            if number > most:
+                return f"These are the first {most} steps."
+            made = self._chance() if actors == (CHANCE,) else self._moves()
+            if made is None:
+                what = "was drawn" if actors == (CHANCE,) else "was played"
+                return "" if self._told.broke_off else f"What {what} in step {number} is not told."
+            if set(made) != set(actors):
+                if not set(made) <= set(actors):
+                    return f"In step {number} somebody moved whose turn it wasn't."
+                self._add(made, self._state, is_whole=False)
+                return ""
+            if wrong := self._illegal(made):
+                return f"The rules don't allow {wrong} in step {number}."
+            self._add(made, rules.apply(self._state, made))
+        return ""
+
+    def _chance(self) -> dict[int, Move] | None:
+        outcome = next(self._told.draws, None)
+        return None if outcome is None else {CHANCE: outcome}
+
+    def _moves(self) -> dict[int, Move] | None:
+        made = next(self._told.moves, None)
+        if not isinstance(made, Mapping) or not made:
+            return None
+        seats = {player: seat for seat, player in enumerate(self._told.pair)}
+        return {seats[player]: move for player, move in made.items()}
+
+    def _illegal(self, made: Mapping[int, Move]) -> str | None:
+        return next(
+            (
+                f"the move {move!r:.80}"
+                for seat, move in made.items()
+                if seat != CHANCE and not allows(self._rules.legal(self._state, seat), move)
+            ),
+            None,
+        )
+
+    def _add(self, made: Mapping[int, Move], after: State, *, is_whole: bool = True) -> None:
+        before, totals = _rounds_over(self._rules, self._state), None
+        ended = _rounds_over(self._rules, after) > before
+        if ended:
+            totals = (float(after["scores"][0]), float(after["scores"][1]))
+        self._steps.append(Step(len(self._steps), made, self._view(after, ended=ended), before + 1, totals, is_whole))
+        self._state = after
+
+    def _view(self, state: State, *, ended: bool) -> Any:
+        if not isinstance(self._rules, Repeated):
+            return self._rules.view(state, None)
+        return self._rules.single.view(state["last" if ended else "game"], None)
+
+
+def _rounds_over(rules: Rules, state: State) -> int:
+    return len(state["rounds"]) if isinstance(rules, Repeated) else 0
+
+
+def _read(content: Mapping[str, Any]) -> _Told:
+    players, result = _object(content.get("players")), _object(content.get("result"))
+    pair = (players.get(SEATS[0]), players.get(SEATS[1]))
+    moves = content.get("moves") or result.get("moves")
+    if not isinstance(moves, list):
+        moves = _from_choices(_object(result.get("choices")))
+    entries = [entry for entry in _list(content.get("transcript")) if isinstance(entry, Mapping)]
+    draws = [entry.get("outcome") for entry in entries if entry.get("direction") == "drawn"]
+    if not draws and result.get("drawn_number") is not None:
+        draws = [result["drawn_number"]]
+    parameters = _object(content.get("game_parameters"))
+    broke_off = result.get("status") == Outcome.TECHNICAL_LOSS
+    return _Told(str(content.get("game_type"))[:100], parameters, pair, iter(moves), iter(draws), broke_off)
+
+
+def _from_choices(choices: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The moves of a game in which both move once, at the same time, and a result tells no more than that."""
+    return [] if not choices or any(isinstance(one, list) for one in choices.values()) else [dict(choices)]
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,124 @@
+"""The meter of one agent: how often what happened and how long it took, and how its peers answer.
+
+Plain numbers under a name and the values of its labels, which are words of our own and so are few. Who shows them, and
+in which form, it doesn't know.
+"""
+
+import asyncio
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Awaitable, Mapping
+from typing import TypeVar
+
+from agent_league.errors import BadAnswer, CallFailed, FrameCode, PeerRefused
+
+T = TypeVar("T")
+What = tuple[str, ...]
+"""A name, and the values of its labels."""
+Readings = Mapping[str, Mapping[What, float]]
+"""What an agent tells when it is asked how things stand: by name, then by the values of the labels."""
+
+FINE = "ok"
+OTHER = "other"
+"""Every method that isn't ours: a stranger may name as many as it likes."""
+BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Seconds up to which each bucket of a timing counts; one more counts the rest."""
+FRAME_CODES = frozenset(map(int, FrameCode))
+FRESH = 0.2
+"""The weight of the newest answer in a peer's smoothed latency."""
+MOST_PEERS = 4096
+
+
+class Timing:
+    """How long something took, in buckets."""
+
+    __slots__ = ("buckets", "seconds")
+
+    def __init__(self) -> None:
+        self.buckets = [0] * (len(BOUNDS) + 1)
+        self.seconds = 0.0
+
+    def note(self, seconds: float) -> None:
+        self.buckets[bisect_left(BOUNDS, seconds)] += 1
+        self.seconds += seconds
+
+
+class PeerStats:
+    """How a peer has answered our calls. Whoever refuses answers, too."""
+
+    __slots__ = ("calls", "failures", "last", "smoothed")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.failures = 0
+        """Calls that stayed without an answer."""
+        self.last: float | None = None
+        """Seconds to the latest answer."""
+        self.smoothed: float | None = None
+        """The same over the last few answers."""
+
+    def note(self, seconds: float, *, answered: bool) -> None:
+        self.calls += 1
+        if not answered:
+            self.failures += 1
+            return
+        self.smoothed = seconds if self.smoothed is None else self.smoothed + FRESH * (seconds - self.smoothed)
+        self.last = seconds
+
+
+class Meter:
+    """Counts for one agent."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[What] = Counter()
+        self.timings: dict[What, Timing] = {}
+        self._peers: dict[str, PeerStats] = {}
+
+    def count(self, *what: str) -> None:
+        """One more of it."""
+        self.counts[what] += 1
+
+    def time(self, seconds: float, *what: str) -> None:
+        """How long it took this time."""
+        timing = self.timings.get(what)
+        if timing is None:
+            timing = self.timings[what] = Timing()
+        timing.note(seconds)
+
+    def peer(self, endpoint: str) -> PeerStats | None:
+        """How whoever is there has answered, where it was called."""
+        return self._peers.get(endpoint)
+
+    def served(self, method: str, outcome: str, seconds: float) -> None:
+        """A call that we answered."""
+        self.count("calls_served", method, outcome)
+        self.time(seconds, "call_served_seconds", method)
+
+    async def calling(self, endpoint: str, method: str, call: Awaitable[T]) -> T:
+        """What comes of a call of ours. One that is given up halfway isn't counted."""
+        now = asyncio.get_running_loop().time
+        began = now()
+        try:
+            answer = await call
+        except CallFailed as error:
+            self._made(endpoint, method, _outcome(error), now() - began, isinstance(error, PeerRefused | BadAnswer))
+            raise
+        self._made(endpoint, method, FINE, now() - began, True)
+        return answer
+
+    def _made(self, endpoint: str, method: str, outcome: str, seconds: float, answered: bool) -> None:
+        self.count("calls_made", method, outcome)
+        self.time(seconds, "call_made_seconds", method)
+        peer = self._peers.get(endpoint)
+        if peer is None:
+            if len(self._peers) >= MOST_PEERS:
+                del self._peers[next(iter(self._peers))]
+            peer = self._peers[endpoint] = PeerStats()
+        peer.note(seconds, answered=answered)
+
+
+def _outcome(error: CallFailed) -> str:
+    """The league's code, or JSON-RPC's own where the peer used one."""
+    fault = error.answer.get("error") if isinstance(error, PeerRefused) and isinstance(error.answer, dict) else None
+    code = fault.get("code") if isinstance(fault, dict) else None
+    return str(code) if isinstance(code, int) and code in FRAME_CODES else str(error.code)

@@ -1,0 +1,113 @@
+"""Line charts as SVG: colours are the style sheet's, and what a chart shows is told in words as well."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+WIDTH, HEIGHT = 380, 210
+LEFT, RIGHT, TOP, BOTTOM = 38, 14, 12, 34
+MOST_DOTS = 40
+"""With more points than that a line says it better."""
+MOST_MARKS = 6
+NICE_STEPS = (1, 2, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What is drawn: a value for each step."""
+
+    name: str
+    values: Sequence[int]
+    kind: str = "own"
+    """What the style sheet knows it by: `own`, or `other` for what it is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """Steps count from `first`; `lowest` and `highest` are the ends of what is measured. Ranks have 1 at the top."""
+
+    across: str
+    up: str
+    first: int
+    steps: int
+    lowest: int
+    highest: int
+    is_upside_down: bool = False
+
+    def x(self, at: int) -> float:
+        room = WIDTH - LEFT - RIGHT
+        return LEFT + (room / 2 if self.steps < 2 else room * at / (self.steps - 1))
+
+    def y(self, value: float) -> float:
+        room = HEIGHT - TOP - BOTTOM
+        span = self.highest - self.lowest
+        share = (value - self.lowest) / span if span else 0.5
+        return TOP + room * (share if self.is_upside_down else 1 - share)
+
+
+def line_chart(name: str, title: str, summary: str, axes: Axes, lines: Sequence[Line]) -> Markup:
+    """A chart; `name` tells it from others on its page, `summary` says what it shows to whoever doesn't see it."""
+    parts = [
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}-title {name}-desc">',
+        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(summary)}</desc>',
+        *_marks_up(axes),
+        *_marks_across(axes),
+        *(part for line in lines for part in _drawn(axes, line)),
+        "</svg>",
+    ]
+    return Markup("".join(parts))  # noqa: S704 - numbers, and words that were escaped
+
+
+def marks(low: int, high: int) -> list[int]:
+    """Round numbers from one end to the other, few enough to be read; both ends of a short scale."""
+    step, power = 1, 1
+    while (high - low) / step > MOST_MARKS:
+        at = NICE_STEPS.index(step // power)
+        step, power = (NICE_STEPS[at + 1] * power, power) if at < 2 else (10 * power, 10 * power)
+    first = -(-low // step) * step
+    inner = [mark for mark in range(first, high + 1, step) if mark - low >= step / 2]
+    found = [low, *inner]
+    return [*found, high] if high - found[-1] >= step / 2 else found
+
+
+def _marks_up(axes: Axes) -> list[str]:
+    lines = []
+    for mark in marks(axes.lowest, axes.highest):
+        y = _number(axes.y(mark))
+        lines.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
+        lines.append(f'<text x="{LEFT - 6}" y="{y}" dy="0.35em" text-anchor="end">{mark}</text>')
+    middle = (TOP + HEIGHT - BOTTOM) / 2
+    turned = f'transform="rotate(-90 9 {_number(middle)})"'
+    lines.append(
+        f'<text class="axis" x="9" y="{_number(middle)}" text-anchor="middle" {turned}>{escape(axes.up)}</text>'
+    )
+    return lines
+
+
+def _marks_across(axes: Axes) -> list[str]:
+    bottom = HEIGHT - BOTTOM
+    last = axes.first + axes.steps - 1
+    lines = []
+    for mark in marks(axes.first, last):
+        x = _number(axes.x(mark - axes.first))
+        lines.append(f'<text x="{x}" y="{bottom + 15}" text-anchor="middle">{mark}</text>')
+    middle = _number((LEFT + WIDTH - RIGHT) / 2)
+    lines.append(f'<text class="axis" x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">{escape(axes.across)}</text>')
+    return lines
+
+
+def _drawn(axes: Axes, line: Line) -> list[str]:
+    places = [(_number(axes.x(at)), _number(axes.y(value))) for at, value in enumerate(line.values)]
+    if not places:
+        return []
+    points = " ".join(f"{x},{y}" for x, y in places)
+    drawn = [f'<polyline class="line {line.kind}" points="{points}"/>']
+    if line.kind == "own":
+        dots = places if len(places) <= MOST_DOTS else places[-1:]
+        drawn += [f'<circle class="dot" cx="{x}" cy="{y}" r="3"/>' for x, y in dots]
+    return drawn
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,126 @@
+"""The pages of a league as a folder of files: for a disk, or for any web server to hand out.
+
+Made of the same table of pages as the live site. A folder is written to only where it is empty or an earlier export,
+which a file of ours in it says.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+
+from agent_league.errors import UserError
+from agent_league.model.names import is_safe_name
+from agent_league.storage.files import json_bytes, read_object, write_whole
+from agent_league.version import __version__
+from agent_league.web.framing import read_page, write_page
+from agent_league.web.page import NoSuchThing
+from agent_league.web.pages import PAGES
+from agent_league.web.reader import Reader
+from agent_league.web.site import FileSite, file_of
+
+MANIFEST = "agent-league-export.json"
+"""In every exported folder: what was written, so that it can be written again, and nothing else is touched."""
+
+Place = tuple[int, str]
+"""A page of PAGES by its number, and a key; can be sent to another process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file of an exported site."""
+
+    path: str
+    size: int
+    assets: frozenset[str] = frozenset()
+    """The styles and scripts that it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _NotingSite(FileSite):
+    """Knows what was asked for."""
+
+    assets: set[str] = field(default_factory=set)
+
+    def asset(self, name: str) -> str:
+        self.assets.add(name)
+        return FileSite.asset(self, name)
+
+
+def places(reader: Reader) -> list[Place]:
+    """All pages that are exported."""
+    return [
+        (number, key)
+        for number, page in enumerate(PAGES)
+        if page.is_exported
+        for key in page.keys(reader)
+        if not key or is_safe_name(key)
+    ]
+
+
+def write_places(reader: Reader, folder: Path, wanted: Iterable[Place], note: str = "") -> Iterator[Written]:
+    """Writes pages, each with the note; one that turns out to have nothing to tell is left out."""
+    for number, key in wanted:
+        page = PAGES[number]
+        path = file_of(page.at(key))
+        site = _NotingSite(path.count("/"), note)
+        try:
+            text = write_page(page, read_page(page, key, reader, site), site)
+        except NoSuchThing:
+            continue
+        yield _write(folder, path, text.encode(), frozenset(site.assets))
+
+
+def write_assets(folder: Path, pages: Iterable[Written]) -> Iterator[Written]:
+    """The styles and scripts that pages need; what only a server can do is left out with its script."""
+    static = files("agent_league.web") / "static"
+    for name in sorted({name for page in pages for name in page.assets}):
+        yield _write(folder, f"static/{name}", (static / name).read_bytes())
+
+
+def claim(folder: Path, *, force: bool) -> list[str]:
+    """Makes the folder ours; the files that an earlier export wrote there. Raises a UserError where others' are."""
+    earlier = read_object(folder / MANIFEST)
+    if earlier is None and folder.exists():
+        if not folder.is_dir():
+            raise UserError(f"--html {folder}: is a file; expected a folder")
+        if any(folder.iterdir()) and not force:
+            raise UserError(
+                f"--html {folder}: there are files in it that are no earlier export; name another folder, or add "
+                "--force to write into this one all the same"
+            )
+    listed = (earlier or {}).get("files")
+    kept = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+    _sign(folder, kept, None)
+    return kept
+
+
+def finish(folder: Path, written: Sequence[Written], earlier: Iterable[str], league_id: str) -> None:
+    """Takes away what the earlier export had and this one hasn't, and notes what there is now."""
+    now = {file.path for file in written}
+    for name in set(earlier) - now:
+        if _is_inside(name):
+            (folder / name).unlink(missing_ok=True)
+    _sign(folder, sorted(now), league_id)
+
+
+def _sign(folder: Path, names: Sequence[str], league_id: str | None) -> None:
+    content = {"made_by": f"agent-league {__version__}", "league_id": league_id, "files": list(names)}
+    write_whole(folder / MANIFEST, json_bytes(content))
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a file that a manifest names can be one of ours."""
+    parts = PurePosixPath(name).parts
+    return (
+        0 < len(parts) <= 3
+        and all(is_safe_name(part) for part in parts)
+        and name.endswith((".html", ".css", ".js", ".svg"))
+    )
+
+
+def _write(folder: Path, path: str, content: bytes, assets: frozenset[str] = frozenset()) -> Written:
+    target = folder / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content)
+    return Written(path, len(content), assets)

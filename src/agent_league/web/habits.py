@@ -1,0 +1,175 @@
+"""How a player plays, as far as anybody can know from its finished matches.
+
+Moves come from what the league recorded of a match, else from the match's file; it is read where the referee's file
+lies in this SHARED folder and tells of the match as the league has it. Nothing here knows a game.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from agent_league.model.names import printable
+from agent_league.model.results import MatchResult
+from agent_league.storage.files import read_object
+from agent_league.web.outcomes import sign_of
+
+MOST_MATCHES = 200
+"""The latest so many are looked at."""
+MOST_BYTES = 16 * 1024 * 1024
+"""Of files, for one player."""
+MOST_SHOWN = 9
+MOST_REPLIES = 3
+LONGEST_MOVE = 32
+
+Steps = list[Mapping[str, Any]]
+"""Step by step: player id -> move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A finished match, and where its file would be."""
+
+    result: MatchResult
+    referee_id: str | None
+    file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How often something was done, beside whatever else was done in its place."""
+
+    what: str
+    count: int
+    percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """What a player does after something."""
+
+    after: str
+    count: int
+    shares: Sequence[Share]
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """`matches` were looked at; of `left_out` nobody knows the moves, or there were too many."""
+
+    matches: int
+    left_out: int
+    moves: int
+    shares: Sequence[Share]
+    openings: Sequence[Share]
+    after_result: Sequence[Reaction]
+    """How it opens the match after one that it won, drew or lost."""
+    after_opponent: Sequence[Reaction]
+    """What follows a move of the opponent's in the same match."""
+
+
+def habits_of(player_id: str, played: Sequence[Played]) -> Habits:
+    """Of the player in these matches, oldest first."""
+    known = [(match.result, steps) for match, steps in _read(played[-MOST_MATCHES:]) if steps]
+    moves: Counter[str] = Counter()
+    openings: Counter[str] = Counter()
+    after: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    opened: list[tuple[str, str | None]] = []
+    for result, steps in known:
+        own = [_word(step[player_id]) for step in steps if player_id in step]
+        moves.update(own)
+        openings.update(own[:1])
+        opened.append((sign_of(result, player_id).word.split(" ")[0], own[0] if own else None))
+        for theirs, mine in _replies(player_id, steps):
+            after[theirs][mine] += 1
+    then: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for (how, _), (_, opening) in pairwise(opened):
+        if opening is not None:
+            then[f"a match that it {how}"][opening] += 1
+    return Habits(
+        matches=len(known),
+        left_out=len(played) - len(known),
+        moves=moves.total(),
+        shares=shares_of(moves),
+        openings=shares_of(openings),
+        after_result=_reactions(then),
+        after_opponent=_reactions(after),
+    )
+
+
+def shares_of(counts: Mapping[str, int], most: int = MOST_SHOWN) -> list[Share]:
+    """The most frequent first; the rest of them together last."""
+    total = sum(counts.values())
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    shown = ordered if len(ordered) <= most + 1 else ordered[:most]
+    rest = total - sum(count for _, count in shown)
+    if rest:
+        shown = [*shown, (f"{len(ordered) - len(shown)} others", rest)]
+    return [Share(what, count, round(100 * count / total, 1)) for what, count in shown]
+
+
+def _reactions(found: Mapping[str, Counter[str]]) -> list[Reaction]:
+    ordered = sorted(found.items(), key=lambda item: (-item[1].total(), item[0]))[:MOST_SHOWN]
+    return [Reaction(after, counts.total(), shares_of(counts, MOST_REPLIES)) for after, counts in ordered]
+
+
+def _replies(player_id: str, steps: Steps) -> Iterator[tuple[str, str]]:
+    """The opponent's latest move that was seen, and what the player did then."""
+    seen: str | None = None
+    for step in steps:
+        if player_id in step and seen is not None:
+            yield seen, _word(step[player_id])
+        theirs = [move for mover, move in step.items() if mover != player_id]
+        seen = _word(theirs[0]) if theirs else seen
+
+
+def _read(played: Iterable[Played]) -> Iterator[tuple[Played, Steps]]:
+    room = MOST_BYTES
+    for match in played:
+        steps = _recorded(match.result)
+        if steps is None:
+            size = _size(match.file)
+            steps = _filed(match) if size <= room else None
+            room -= size
+        yield match, steps or []
+
+
+def _recorded(result: MatchResult) -> Steps | None:
+    """The moves among the details of a result, in either form in which referees report them."""
+    moves, choices = result.details.get("moves"), result.details.get("choices")
+    if isinstance(moves, list) and all(isinstance(step, Mapping) for step in moves):
+        return moves
+    if isinstance(choices, Mapping) and not any(isinstance(made, list) for made in choices.values()):
+        return [choices]
+    return None
+
+
+def _filed(match: Played) -> Steps | None:
+    """The moves in a match's file, where it tells of the match that the league has recorded."""
+    file, result = read_object(match.file) or {}, match.result
+    told, moves = file.get("result"), file.get("moves")
+    if not isinstance(told, dict) or not isinstance(moves, list) or not all(isinstance(step, dict) for step in moves):
+        return None
+    found = (file.get("match_id"), file.get("referee_id"), told.get("status"), told.get("winner_player_id"))
+    recorded = (result.match_id, match.referee_id, str(result.outcome), result.winner)
+    return moves if found == recorded else None
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _word(move: Any) -> str:
+    """A move for people: text as it is, anything else as JSON."""
+    try:
+        text = move if isinstance(move, str) else orjson.dumps(move, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError:  # what was read from a database may hold what no JSON has
+        text = repr(move)
+    return printable(text if len(text) <= LONGEST_MOVE else f"{text[:LONGEST_MOVE]}…")

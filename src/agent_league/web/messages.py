@@ -1,0 +1,261 @@
+"""The messages of both protocols as people read them: fields in words, a JSON Schema, and an example that fits it.
+
+All of it is made from the models that the league itself reads and writes with.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import orjson
+from markupsafe import Markup, escape
+
+from agent_league.errors import ErrorCode
+from agent_league.model.agents import Role
+from agent_league.model.names import printable
+from agent_league.protocol import v1, v2
+from agent_league.protocol.methods import METHODS, Caller, Method
+from agent_league.protocol.schemas import message_schemas, message_schemas_v1
+from agent_league.protocol.tool_words import FIELDS, MEANINGS
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.web.samples import SENDERS_V1, resolved, sample
+
+Schema = Mapping[str, Any]
+V1_KEY = f"{PROTOCOL_V1}."
+"""Before the key of a message of the older protocol: some types are in both."""
+DEEPEST = 6
+
+SENDERS: Mapping[Caller, str] = {
+    Caller.APPLICANT: "player:agent_alpha",
+    Caller.AGENT: "player:P01",
+    Caller.REFEREE: "referee:REF01",
+    Caller.ADMIN: "league_manager",
+    Caller.MANAGER: "league_manager",
+    Caller.MATCH_REFEREE: "referee:REF01",
+    Caller.MATCH_PLAYER: "player:P01",
+}
+REPLYING = {Role.LEAGUE_MANAGER: "league_manager", Role.REFEREE: "referee:REF01", Role.PLAYER: "player:P01"}
+
+OWN_WORDS: Mapping[str, str] = {
+    "original_message_type": "The type of the message that was refused.",
+    "played": "Matches played.",
+    "wins": "Matches won.",
+    "draws": "Matches drawn.",
+    "losses": "Matches lost.",
+    "style": "How the player spells its calls.",
+    "failures_in_a_row": "How often in a row it gave no usable answer.",
+    "win_points": "For a win.",
+    "draw_points": "For a draw.",
+    "loss_points": "For a loss.",
+    "technical_loss_points": "For a loss without a usable answer.",
+    "referee_token_sha256": "The hash of the token that this referee shows, where it is one that shows its own.",
+    "model": "Which model it was.",
+    "input_tokens": "Tokens that it read.",
+    "output_tokens": "Tokens that it wrote.",
+    "cost_usd": "What it cost; null where nobody knows the price.",
+    "attempts": "How often it was asked.",
+    "fallback": "Why the move is not the model's own; null where it is.",
+}
+"""What the fields mean that no tool has."""
+V1_WORDS: Mapping[str, str] = {
+    "protocol": "Always league.v1.",
+    "league_id": "The league, as a UUID.",
+    "round_id": "The number of the round; 0 before the first.",
+    "match_id": "The match; outside a match a word such as REGISTRATION.",
+    "conversation_id": "What ties an answer to its question, as a UUID; an answer repeats it.",
+    "sender": "Who says it: league_manager, referee or player_ID.",
+    "player_id": "The player, such as player_001.",
+    "contact_endpoint": "Where it is called: mcp://HOST:PORT/NAME, or http://HOST:PORT/mcp.",
+    "game_info": "What is to be played, and against whom.",
+    "your_role": "The challenger is asked first, the defender second.",
+    "timeout_seconds": "So long the answer may take.",
+    "game_state": "Where the game stands.",
+    "current_player": "Who is asked first.",
+    "rules": "What it is played by.",
+    "single_round": "Whether one round decides it.",
+    "timeout_per_move": "So long a move may take, in seconds.",
+    "turn_number": "Which turn it is, from 1.",
+    "game_specific_state": "What the game shows.",
+    "previous_plays": "What was played before.",
+    "view": "What the player may see.",
+    "play": "The move.",
+    "action": "What is done: choose.",
+    "value": "What is chosen.",
+    "reasoning": "Why, in the player's own words.",
+    "validation": "What the referee says of the move.",
+    "loser": "The player who lost, or null.",
+    "game_summary": "How it went.",
+    "random_number": "The number that was drawn.",
+    "number_parity": "Whether that number is even or odd.",
+    "winner_reason": "Why, in a sentence.",
+    "moves": "Turn by turn: each player's move stands under its id.",
+    "turn": "Which turn it was, from 1.",
+    "number": "The number that was drawn.",
+    "league_info": "The league and its schedule.",
+    "total_players": "Players in all.",
+    "schedule": "All rounds with their matches.",
+    "player1": "One player.",
+    "player2": "The other one.",
+    "round_summary": "The round in numbers.",
+    "final_standings": "How the league ended.",
+    "rankings": "The final table.",
+    "win_rate": "The share of matches won.",
+    "status": "How it stands or how it ended.",
+    "error": "What was wrong with the move.",
+}
+
+CODE_WORDS: Mapping[ErrorCode, str] = {
+    **MEANINGS,
+    ErrorCode.TIMEOUT_ERROR: "no answer came within the limit",
+    ErrorCode.CONNECTION_ERROR: "the agent couldn't be reached",
+    ErrorCode.RATE_LIMIT_EXCEEDED: "too many requests from one address; wait a little",
+    ErrorCode.INTERNAL_SERVER_ERROR: "our own fault; what it was stands in the log",
+    ErrorCode.DUPLICATE_REGISTRATION: "somebody is registered under this name already",
+    ErrorCode.INVALID_TIMESTAMP: "a moment that is not ISO-8601 in UTC, ending in Z or +00:00",
+}
+"""What each code of the league protocol means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a message, also one inside another: `player_meta.display_name`."""
+
+    name: str
+    kind: str
+    is_required: bool
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A message type in words."""
+
+    key: str
+    message_type: str
+    protocol: str
+    says: str
+    fields: tuple[Field, ...]
+    schema: str
+    example: str
+    asked_by: tuple[Method, ...]
+    """The methods whose request it is."""
+    answers: tuple[Method, ...]
+    """The methods whose reply it is."""
+
+
+@cache
+def summaries() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
+    """Protocol -> its messages: key, type, and what each is for."""
+    older = tuple((f"{V1_KEY}{name}", name, _says(model.__doc__)) for name, model in sorted(v1.MESSAGES.items()))
+    newer = tuple((name, name, _says(model.__doc__)) for name, model in sorted(v2.MESSAGES.items()))
+    return {PROTOCOL_V2: newer, PROTOCOL_V1: older}
+
+
+@cache
+def describe(key: str) -> Description | None:
+    """A message by its key; None where there is no such."""
+    if key.startswith(V1_KEY):
+        return _older(key.removeprefix(V1_KEY))
+    model = v2.MESSAGES.get(key)
+    if model is None:
+        return None
+    schema = _schemas()[key]
+    asked = tuple(method for method in METHODS.values() if method.request is model)
+    answers = tuple(method for method in METHODS.values() if method.reply is model)
+    example = model.model_validate(sample(schema, _sender(asked, answers))).to_wire()
+    fields = tuple(_fields(schema, schema, key, OWN_WORDS))
+    return Description(
+        key, key, PROTOCOL_V2, _says(model.__doc__), fields, json_text(schema), json_text(example), asked, answers
+    )
+
+
+def _older(message_type: str) -> Description | None:
+    model = v1.MESSAGES.get(message_type)
+    if model is None:
+        return None
+    schema = _schemas_v1()[message_type]
+    told = sample(schema, SENDERS_V1[message_type], PROTOCOL_V1)
+    if model.MATCH_ID:
+        told["match_id"] = model.MATCH_ID
+    example = model.model_validate(told).to_wire()
+    fields = tuple(_fields(schema, schema, message_type, {**OWN_WORDS, **V1_WORDS}))
+    key = f"{V1_KEY}{message_type}"
+    says, schema_text, example_text = _says(model.__doc__), json_text(schema), json_text(example)
+    return Description(key, message_type, PROTOCOL_V1, says, fields, schema_text, example_text, (), ())
+
+
+def json_text(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+def coded(text: str) -> Markup:
+    """Words in which `what stands between such marks` is code."""
+    parts = printable(" ".join(text.split())).split("`")
+    marked = (f"<code>{escape(part)}</code>" if at % 2 else str(escape(part)) for at, part in enumerate(parts))
+    return Markup("".join(marked))  # noqa: S704 - each part was escaped
+
+
+_schemas = cache(message_schemas)
+_schemas_v1 = cache(message_schemas_v1)
+
+
+def _says(words: str | None) -> str:
+    return " ".join((words or "").split())
+
+
+def _sender(asked: Iterable[Method], answers: Iterable[Method]) -> str:
+    """Who says it, in an example."""
+    callers = [method.caller for method in asked]
+    if callers:
+        is_referee = any(method.name == "register_referee" for method in asked)
+        return "referee:referee_alpha" if is_referee else SENDERS[callers[0]]
+    return next((REPLYING[role] for method in answers for role in sorted(method.served_by)), "league_manager")
+
+
+def _fields(
+    schema: Schema, root: Schema, model: str, more: Mapping[str, str], prefix: str = "", depth: int = 0
+) -> Iterator[Field]:
+    required = schema.get("required", ())
+    for name, part in schema.get("properties", {}).items():
+        meaning = _meaning(model, name, more)
+        yield Field(f"{prefix}{name}", _kind(part, root), name in required, meaning or _says(part.get("description")))
+        inner, within = _object_in(part, root)
+        if inner and depth < DEEPEST:
+            title = str(inner.get("title", ""))
+            yield from _fields(inner, root, title, more, f"{prefix}{name}{within}.", depth + 1)
+
+
+def _meaning(model: str, name: str, more: Mapping[str, str]) -> str:
+    if name in more:
+        return more[name]
+    known = FIELDS.get(f"{model}.{name}") or FIELDS.get(name, "")
+    return known if isinstance(known, str) else str(known.get("description", ""))
+
+
+def _object_in(part: Schema, root: Schema) -> tuple[Schema | None, str]:
+    """The object that a field holds, itself or in a list, and how that shows in the names of its fields."""
+    for option in part.get("anyOf", (part,)):
+        found = resolved(option, root)
+        if found.get("type") == "array":
+            inner = resolved(found.get("items", {}), root)
+            if "properties" in inner:
+                return inner, "[]"
+        if "properties" in found:
+            return found, ""
+    return None, ""
+
+
+def _kind(part: Schema, root: Schema) -> str:
+    """The type of a field in words."""
+    if options := part.get("anyOf"):
+        return " or ".join(dict.fromkeys(_kind(option, root) for option in options))
+    part = resolved(part, root)
+    if "const" in part:
+        return f'"{part["const"]}"'
+    if "enum" in part:
+        return " | ".join(f'"{value}"' if isinstance(value, str) else str(value) for value in part["enum"])
+    kind = part.get("type")
+    if kind == "array":
+        return f"list of {_kind(part.get('items', {}), root)}"
+    return str(kind) if kind else "anything"

@@ -1,0 +1,160 @@
+"""`/metrics` of every agent: its meter and its readings in Prometheus' form, made when somebody asks for them.
+
+The table says what there is; no agent knows it, and no label holds what a stranger made up.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from itertools import accumulate
+from platform import python_version
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agent_league.model.agents import AgentState, Role
+from agent_league.transport.meter import BOUNDS, Meter, Readings, Timing, What
+from agent_league.version import __version__
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric as Family
+    from prometheus_client.registry import CollectorRegistry
+
+PREFIX = "agent_league"
+LES = (*map(str, BOUNDS), "+Inf")
+
+
+class Kind(StrEnum):
+    """Sorts of metrics."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A row of the table. Its name lacks the prefix, and a counter's `_total`."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    labels: tuple[str, ...] = ()
+    roles: frozenset[Role] = frozenset(Role)
+
+    @property
+    def full_name(self) -> str:
+        return f"{PREFIX}_{self.name}{'_total' if self.kind is Kind.COUNTER else ''}"
+
+
+_MANAGER = frozenset({Role.LEAGUE_MANAGER})
+_REFEREE = frozenset({Role.REFEREE})
+_PLAYER = frozenset({Role.PLAYER})
+_AGENT = ("agent_id", "role")
+
+METRICS = (
+    Metric("build_info", Kind.GAUGE, "Always 1: which version runs here.", ("version", "python", "role")),
+    Metric("state", Kind.GAUGE, "1 for the state of its life that the agent is in.", ("state",)),
+    Metric("calls_made", Kind.COUNTER, "Calls to other agents by what came of them.", ("method", "outcome")),
+    Metric("call_made_seconds", Kind.HISTOGRAM, "From a call to its answer or its failure.", ("method",)),
+    Metric("calls_served", Kind.COUNTER, "Calls by others, by what we answered.", ("method", "outcome")),
+    Metric("call_served_seconds", Kind.HISTOGRAM, "From a call that was read to its answer.", ("method",)),
+    Metric("queue_length", Kind.GAUGE, "What waits to be done, now.", ("queue",)),
+    Metric("league_phase", Kind.GAUGE, "1 for the phase that the league is in.", ("phase",), _MANAGER),
+    Metric("rounds_planned", Kind.GAUGE, "Rounds of the schedule.", (), _MANAGER),
+    Metric("rounds_completed", Kind.GAUGE, "Rounds of which every match is finished.", (), _MANAGER),
+    Metric("matches_planned", Kind.GAUGE, "Matches of the schedule.", (), _MANAGER),
+    Metric("matches_finished", Kind.COUNTER, "Matches whose result counts.", ("outcome", "ending"), _MANAGER),
+    Metric("agents", Kind.GAUGE, "Registered agents by the state of their life.", ("role", "state"), _MANAGER),
+    Metric("agent_latency_seconds", Kind.GAUGE, "How soon an agent answers the manager, smoothed.", _AGENT, _MANAGER),
+    Metric("agent_unanswered", Kind.COUNTER, "The manager's calls that an agent left unanswered.", _AGENT, _MANAGER),
+    Metric("agent_failures_in_a_row", Kind.GAUGE, "What is counted for an agent's suspension.", _AGENT, _MANAGER),
+    Metric("listeners", Kind.GAUGE, "Pages and programs that follow the league live.", (), _MANAGER),
+    Metric("matches_running", Kind.GAUGE, "Matches that the referee plays.", (), _REFEREE),
+    Metric("matches_refereed", Kind.COUNTER, "Matches that the referee has judged.", ("outcome", "ending"), _REFEREE),
+    Metric("retries", Kind.COUNTER, "Questions to players that were asked again.", ("method",), _REFEREE),
+    Metric("decision_seconds", Kind.HISTOGRAM, "From a question to the strategy's move.", (), _PLAYER),
+    Metric("strategy_failures", Kind.COUNTER, "Moves that the strategy left to chance.", ("how",), _PLAYER),
+    Metric("games", Kind.COUNTER, "Finished games by their outcome for the player.", ("outcome",), _PLAYER),
+)
+
+
+class Measured(Protocol):
+    """An agent that can be asked for its numbers."""
+
+    @property
+    def role(self) -> Role: ...
+    @property
+    def meter(self) -> Meter: ...
+    def health(self) -> Mapping[str, Any]: ...
+    def readings(self) -> Readings: ...
+
+
+class MetricsPage:
+    """The numbers of one agent. `listeners` says how many follow its pages, where it has any."""
+
+    def __init__(self, agent: Measured, listeners: Callable[[], int] | None = None) -> None:
+        self._agent = agent
+        self._listeners = listeners
+
+    def __call__(self, accept: str = "") -> tuple[bytes, str]:
+        """The text and its type, in the form that is asked for."""
+        from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - an agent that nobody measures
+
+        encode, content_type = choose_encoder(accept)
+        return encode(self._registry), content_type
+
+    def collect(self) -> Iterator["Family"]:
+        """All families of metrics, as things stand."""
+        found = self._found()
+        for metric in METRICS:
+            if self._agent.role in metric.roles:
+                yield _family(metric, found.get(metric.name, {}))
+
+    @cached_property
+    def _registry(self) -> "CollectorRegistry":
+        from prometheus_client import CollectorRegistry, ProcessCollector  # noqa: PLC0415 - as above
+
+        registry = CollectorRegistry()
+        registry.register(self)
+        ProcessCollector(registry=registry)
+        return registry
+
+    def _found(self) -> Mapping[str, Mapping[What, Any]]:
+        agent, meter = self._agent, self._agent.meter
+        state = agent.health()["state"]
+        return {
+            **_by_name(meter.counts.items()),
+            **_by_name(meter.timings.items()),
+            **agent.readings(),
+            "build_info": {(__version__, python_version(), agent.role): 1},
+            "state": {(other,): other == state for other in AgentState},
+            "listeners": {(): self._listeners() if self._listeners else 0},
+        }
+
+
+def _by_name(counted: Iterable[tuple[What, Any]]) -> dict[str, dict[What, Any]]:
+    found: dict[str, dict[What, Any]] = {}
+    for (name, *labels), value in counted:
+        found.setdefault(name, {})[tuple(labels)] = value
+    return found
+
+
+def _family(metric: Metric, samples: Mapping[What, Any]) -> "Family":
+    from prometheus_client import core  # noqa: PLC0415 - as above
+
+    name, meaning = f"{PREFIX}_{metric.name}", metric.meaning
+    if metric.kind is Kind.HISTOGRAM:
+        histogram = core.HistogramMetricFamily(name, meaning, labels=metric.labels)
+        for labels, timing in samples.items():
+            histogram.add_metric(labels, _buckets(timing), timing.seconds)
+        return histogram
+    make = core.CounterMetricFamily if metric.kind is Kind.COUNTER else core.GaugeMetricFamily
+    family = make(name, meaning, labels=metric.labels)
+    for labels, value in samples.items():
+        family.add_metric(labels, value)
+    return family
+
+
+def _buckets(timing: Timing) -> list[tuple[str, float]]:
+    """Each bucket counts what the smaller ones do, too."""
+    return list(zip(LES, accumulate(timing.buckets), strict=True))

@@ -1,0 +1,71 @@
+"""What a player has noted about its opponents, from its own `history.json`, once nobody can use it any more."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent_league.model.names import printable
+from agent_league.players.observation import GameRecord
+from agent_league.players.opponents import OpponentModel
+from agent_league.storage.files import read_object
+from agent_league.web.habits import MOST_REPLIES, Share, shares_of
+
+LARGEST_FILE = 16 * 1024 * 1024
+OUTCOMES = ("WIN", "DRAW", "LOSS", "TECHNICAL_LOSS")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What it makes of one opponent."""
+
+    opponent_id: str
+    games: int
+    moves: Sequence[Share]
+    transitions: Sequence[Share]
+    """Which move follows which."""
+
+
+def notes_of(file: Path, display_name: str, league_id: str, opponents: Mapping[str, str]) -> list[Note]:
+    """Of this player, about its matches in this league (match id -> opponent); none where they aren't in the file.
+
+    A memory may reach over several leagues, in which the same id is somebody else: only what belongs here is counted.
+    """
+    try:
+        if file.stat().st_size > LARGEST_FILE:
+            return []
+    except OSError:
+        return []
+    found = read_object(file) or {}
+    matches = found.get("matches")
+    if found.get("display_name") != display_name or not isinstance(matches, list):
+        return []
+    games = {match["match_id"]: match for match in matches if _belongs(match, league_id, opponents)}
+    models: dict[str, OpponentModel] = {}
+    for game in games.values():
+        models.setdefault(game["opponent_id"], OpponentModel()).learn(_record(game))
+    return [_note(opponent_id, model) for opponent_id, model in models.items()]
+
+
+def _belongs(match: Any, league_id: str, opponents: Mapping[str, str]) -> bool:
+    if not isinstance(match, dict) or match.get("league_id") != league_id or match.get("outcome") not in OUTCOMES:
+        return False
+    match_id, moves = match.get("match_id"), match.get("opponent_moves")
+    is_ours = isinstance(match_id, str) and opponents.get(match_id, "") == match.get("opponent_id")
+    return is_ours and isinstance(moves, list)
+
+
+def _record(game: Mapping[str, Any]) -> GameRecord:
+    return GameRecord(
+        match_id=game["match_id"],
+        game_type="",
+        opponent_id=game["opponent_id"],
+        outcome=game["outcome"],
+        my_moves=(),
+        opponent_moves=tuple(printable(str(move)[:40]) for move in game["opponent_moves"]),
+    )
+
+
+def _note(opponent_id: str, model: OpponentModel) -> Note:
+    arrows = {one.replace(">", " → ", 1): count for one, count in model.transitions.items()}
+    return Note(opponent_id, model.games, shares_of(model.moves, MOST_REPLIES), shares_of(arrows, MOST_REPLIES))

@@ -1,0 +1,67 @@
+"""The cross table: everybody against everybody, in the order of the standings.
+
+Two hundred players have 39,800 cells, so these are put together here and not in the template.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from agent_league.model.results import MatchResult, StandingsRow
+from agent_league.model.schedule import Schedule
+from agent_league.web.outcomes import SIGNS, Sign, sign_of
+from agent_league.web.page import Page, Told
+from agent_league.web.reader import Reader
+from agent_league.web.site import Site
+
+MOST_NAMED = 60
+"""Up to so many players each cell says all of its result by itself; in a larger table its row and column must do."""
+SELF = '<td class="self"></td>'
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Everybody's cells; addresses come from the site that they are shown on."""
+
+    rows: Sequence[StandingsRow]
+    schedule: Schedule
+    results: Mapping[str, MatchResult]
+    given_out: Set[str]
+    """The matches that have a referee."""
+
+    def lines(self, site: Site) -> Iterator[tuple[StandingsRow, Markup]]:
+        """Each player with its cells."""
+        place = {row.player_id: at for at, row in enumerate(self.rows)}
+        cells: list[list[str]] = [[""] * len(place) for _ in place]
+        is_named = len(place) <= MOST_NAMED
+        for pairing in self.schedule.pairings:
+            match_id = pairing.match_id
+            result, is_playing = self.results.get(match_id), match_id in self.given_out
+            address = escape(site.to(f"matches/{match_id}"))
+            for own, other in (pairing.players, pairing.players[::-1]):
+                sign = sign_of(result, own, is_playing=is_playing)
+                name = _name(own, sign, other, match_id) if is_named else ""
+                link = f'<a class="{sign.kind}" href="{address}"{name}>{sign.letter}</a>'
+                cells[place[own]][place[other]] += link
+        for at, row in enumerate(self.rows):
+            own_cells = [SELF if at == column else f"<td>{cell}</td>" for column, cell in enumerate(cells[at])]
+            yield row, Markup("".join(own_cells))  # noqa: S704 - made of escaped addresses, ids and our own words
+
+
+def _name(own: str, sign: Sign, other: str, match_id: str) -> str:
+    return f' aria-label="{escape(own)} {sign.verb} {escape(other)}, match {escape(match_id)}"'
+
+
+def read(reader: Reader, _: str) -> Told:
+    season = reader.season
+    return {
+        "grid": Grid(season.standings(), season.schedule, dict(season.results), frozenset(season.assigned)),
+        "played": len(season.results),
+        "total": sum(len(round_.pairings) for round_ in season.schedule.rounds),
+        "is_double": season.league.scheduling.format == "double_round_robin",
+        "signs": SIGNS,
+    }
+
+
+CROSS_TABLE = Page("cross-table", "cross_table.html", read, title="Cross table")

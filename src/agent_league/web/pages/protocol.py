@@ -1,0 +1,73 @@
+"""The protocol: methods, messages and error codes, and each message with its fields, schema and an example."""
+
+from collections.abc import Iterable
+
+from agent_league.config.models import Timeouts
+from agent_league.errors import ErrorCode, FrameCode
+from agent_league.model.names import there_are
+from agent_league.protocol.methods import METHODS
+from agent_league.protocol.tool_words import WORDS
+from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION
+from agent_league.web.messages import CODE_WORDS, coded, describe, summaries
+from agent_league.web.page import NoSuchThing, Page, Told
+from agent_league.web.reader import Reader
+
+FRAME_WORDS = {
+    FrameCode.PARSE_ERROR: "the body is not JSON",
+    FrameCode.INVALID_REQUEST: "the body is not a JSON-RPC request",
+    FrameCode.METHOD_NOT_FOUND: "no such method here; `data` names those that there are",
+    FrameCode.INVALID_PARAMS: "`params` is not an object",
+    FrameCode.INTERNAL_ERROR: "our own fault; what it was stands in the log",
+}
+
+
+def read(_: Reader, __: str) -> Told:
+    limits = Timeouts()
+    return {
+        "version_now": CURRENT_VERSION,
+        "version_least": MINIMUM_VERSION,
+        "methods": [
+            {
+                "name": method.name,
+                "title": WORDS[method.name].title,
+                "served_by": [role.replace("_", " ") for role in sorted(method.served_by)],
+                "request": method.request.TYPE if method.request else None,
+                "reply": method.reply.TYPE if method.reply else None,
+                "limit": f"{getattr(limits, method.limit):g} s",
+                "setting": method.limit,
+                "caller": str(method.caller),
+            }
+            for method in METHODS.values()
+        ],
+        "coded": coded,
+        "protocols": summaries(),
+        "codes": [(code.value, code.name, coded(CODE_WORDS[code]), code.retryable) for code in ErrorCode],
+        "frame_codes": [(code.value, code.name, coded(FRAME_WORDS[code])) for code in FrameCode],
+    }
+
+
+def read_message(_: Reader, key: str) -> Told:
+    return {"page_title": key[:80], "key": key}
+
+
+def work_message(told: Told) -> Told:
+    """Makes the schema, which takes a moment the first time."""
+    found = describe(told["key"])
+    if found is None:
+        known = list(_keys())
+        raise NoSuchThing(
+            f"There is no message {told['key'][:80]!r} in the protocol {there_are(told['key'][:80], known)}."
+        )
+    return {**told, "message": found, "page_title": found.message_type, "coded": coded}
+
+
+def message_keys(_: Reader) -> Iterable[str]:
+    return _keys()
+
+
+def _keys() -> list[str]:
+    return [key for messages in summaries().values() for key, _, _ in messages]
+
+
+PROTOCOL = Page("protocol", "protocol.html", read, title="Protocol")
+MESSAGE = Page("protocol/{key}", "message.html", read_message, work_message, keys=message_keys)

@@ -1,0 +1,70 @@
+"""The referees: how much they have done, what they have in hand, and how it ended under them."""
+
+from collections import Counter
+from typing import Any
+
+from agent_league.league.roster import Member
+from agent_league.model.agents import Referee, Role
+from agent_league.model.results import Outcome
+from agent_league.web.agents import speech_of, state_of
+from agent_league.web.page import Page, Told
+from agent_league.web.reader import Reader
+
+
+def read(reader: Reader, _: str) -> Told:
+    season = reader.season
+    noted = season.tolerated()
+    return {
+        "members": [
+            {**_line(reader, member), "tolerated": noted.get(member.agent_id, ())}
+            for member in season.roster.of(Role.REFEREE)
+        ],
+        "assigned": dict(season.assigned),
+        "results": dict(season.results),
+        "waiting": _waiting(reader),
+    }
+
+
+def work(told: Told) -> Told:
+    """Counts what became of the matches that each was given."""
+    results, counts = told["results"], Counter[tuple[str, str]]()
+    in_hand: dict[str, list[str]] = {}
+    for match_id, referee_id in told["assigned"].items():
+        result = results.get(match_id)
+        if result is None:
+            in_hand.setdefault(referee_id, []).append(match_id)
+            continue
+        counts[referee_id, "played"] += 1
+        if result.outcome is Outcome.TECHNICAL_LOSS:
+            counts[referee_id, "broken_off" if result.is_void else "technical"] += 1
+    referees = [
+        {
+            **member,
+            **{name: counts[member["referee_id"], name] for name in ("played", "technical", "broken_off")},
+            "in_hand": in_hand.get(member["referee_id"], []),
+        }
+        for member in told["members"]
+    ]
+    return {**told, "referees": referees}
+
+
+def _line(reader: Reader, member: Member) -> dict[str, Any]:
+    agent = member.agent
+    return {
+        "referee_id": member.agent_id,
+        "name": agent.display_name,
+        "version": agent.version,
+        "capacity": agent.max_concurrent_matches if isinstance(agent, Referee) else 1,
+        "state": state_of(reader, member),
+        "speech": speech_of(member),
+    }
+
+
+def _waiting(reader: Reader) -> int:
+    """Matches of the round that is played for which no referee was free yet."""
+    season = reader.season
+    rounds = (round_ for round_ in season.schedule.rounds if round_.round_id == season.current_round)
+    return sum(pairing.match_id not in season.assigned for round_ in rounds for pairing in round_.pairings)
+
+
+REFEREES = Page("referees", "referees.html", read, work, title="Referees")

@@ -1,0 +1,192 @@
+"""The parts of the overview, each as plain data: what its template shows, and what programs get as JSON."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from agent_league.clock import format_utc
+from agent_league.league.roster import Member
+from agent_league.league.season import Phase
+from agent_league.model.agents import Player, Role
+from agent_league.model.results import MatchResult, Outcome
+from agent_league.model.schedule import Pairing
+from agent_league.web.chronicle import Chronicle
+from agent_league.web.reader import Reader
+from agent_league.web.telling import failings, told
+
+Data = dict[str, Any]
+SHOWN_NEWS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part: how it is read, its template, and how many seconds it may rest when nothing has happened."""
+
+    name: str
+    read: Callable[[Reader], Data]
+    template: str
+    rest: float | None = None
+    """None: it changes only when something happens in the season."""
+
+
+def read_progress(reader: Reader) -> Data:
+    """How far the league is."""
+    season, chronicle, invitation = reader.season, reader.chronicle, reader.invitation
+    left = chronicle.seconds_left()
+    return {
+        "title": reader.title,
+        "league_id": season.league_id,
+        "game_type": season.league.game_type,
+        "phase": str(season.phase),
+        "is_open": season.is_open,
+        "is_paused": season.is_paused,
+        "players": len(season.roster.players()),
+        "referees": len(season.roster.referees()),
+        "least_players": season.league.participants.min_players,
+        "awaited_players": invitation.players if invitation else 0,
+        "awaited_referees": invitation.referees if invitation else 0,
+        "endpoint": invitation.endpoint if invitation else "",
+        "played": len(season.results),
+        "matches": sum(len(round_.pairings) for round_ in season.schedule.rounds),
+        "round": season.current_round,
+        "rounds": len(season.schedule.rounds),
+        "rounds_completed": season.rounds_completed,
+        "started_at": format_utc(chronicle.started_at) if chronicle.started_at else None,
+        "ended_at": format_utc(chronicle.ended_at) if chronicle.ended_at else None,
+        "seconds_left": None if left is None else round(left),
+        "seconds_taken": _taken(chronicle),
+        "obstacle": season.obstacle() if season.phase is Phase.REGISTRATION else None,
+        "champion": _champion(reader),
+        "trouble": chronicle.store_trouble,
+    }
+
+
+def read_standings(reader: Reader) -> Data:
+    """The table, with everybody's movement since the last round and form."""
+    season, before, form = reader.season, reader.chronicle.before, reader.chronicle.form
+    members = {member.agent_id: member for member in season.roster.of(Role.PLAYER)}
+    return {
+        "phase": str(season.phase),
+        "rows": [
+            {
+                **row.as_dict(),
+                "moved": before[row.player_id].rank - row.rank if row.player_id in before else None,
+                "form": [
+                    {"match_id": result.match_id, "letter": letter(result, row.player_id)}
+                    for result in form.get(row.player_id, ())
+                ],
+                "state": str(members[row.player_id].state),
+            }
+            for row in season.standings()
+        ],
+    }
+
+
+def read_round(reader: Reader) -> Data:
+    """The round that is played, or was played last, with its matches in their states."""
+    season, names = reader.season, reader.names
+    rounds = season.schedule.rounds
+    if not rounds:
+        return {"round_id": 0, "status": "PENDING", "matches": []}
+    round_ = rounds[max(season.current_round, 1) - 1]
+    return {
+        "round_id": round_.round_id,
+        "status": reader.queries.round_status(round_.round_id),
+        "matches": [_match(reader, pairing, names) for pairing in round_.pairings],
+    }
+
+
+def read_feed(reader: Reader) -> Data:
+    """What happened, the newest first."""
+    names = reader.names
+    latest = list(reader.chronicle.news)[-SHOWN_NEWS:]
+    items = []
+    for news in reversed(latest):
+        sentence = told(news.event, names)
+        items.append(
+            {
+                "number": news.number,
+                "at": format_utc(news.at) if news.at else None,
+                "kind": sentence.kind,
+                "label": sentence.label,
+                "to": sentence.path,
+                "text": sentence.text,
+            }
+        )
+    return {"items": items}
+
+
+def read_agents(reader: Reader) -> Data:
+    """Who takes part, and how well they answer."""
+    in_hand = reader.season.matches_in_hand() if reader.season.phase is Phase.RUNNING else {}
+    return {"rows": [_agent(reader, member, in_hand.get(member.agent_id, 0)) for member in reader.season.roster]}
+
+
+def letter(result: MatchResult, player_id: str) -> str:
+    """W, D or L."""
+    if result.outcome is Outcome.DRAW:
+        return "D"
+    return "W" if result.winner == player_id else "L"
+
+
+def _taken(chronicle: Chronicle) -> int | None:
+    if chronicle.started_at is None or chronicle.ended_at is None:
+        return None
+    return round((chronicle.ended_at - chronicle.started_at).total_seconds())
+
+
+def _champion(reader: Reader) -> Data | None:
+    season = reader.season
+    if season.phase is not Phase.COMPLETED or all(result.is_void for result in season.results.values()):
+        return None
+    first = season.standings()[0]
+    return {"player_id": first.player_id, "display_name": first.display_name, "points": first.points}
+
+
+def _match(reader: Reader, pairing: Pairing, names: dict[str, str]) -> Data:
+    season = reader.season
+    result, referee_id = season.results.get(pairing.match_id), season.assigned.get(pairing.match_id)
+    return {
+        "match_id": pairing.match_id,
+        "state": "finished" if result else "playing" if referee_id else "waiting",
+        "referee_id": referee_id,
+        "outcome": str(result.outcome) if result else None,
+        "winner": result.winner if result else None,
+        "note": _note(result, names) if result else "",
+        "players": [
+            {"player_id": player_id, "display_name": names.get(player_id, player_id)} for player_id in pairing.players
+        ],
+    }
+
+
+def _note(result: MatchResult, names: dict[str, str]) -> str:
+    return f"broken off: {result.fault}" if result.is_void else failings(result, names)
+
+
+def _agent(reader: Reader, member: Member, in_hand: int) -> Data:
+    peer = reader.meter.peer(member.agent.endpoint) if reader.meter else None
+    seconds = peer.smoothed if peer else None
+    return {
+        "agent_id": member.agent_id,
+        "role": str(member.role),
+        "display_name": member.agent.display_name,
+        "state": str(member.state),
+        "is_barred": member.is_barred,
+        "latency_ms": None if seconds is None else _rounded(seconds * 1000),
+        "failures": member.breaker.count,
+        "in_hand": None if isinstance(member.agent, Player) else in_hand,
+    }
+
+
+def _rounded(milliseconds: float) -> float:
+    """Two digits say enough, and stay the same for longer."""
+    return float(f"{milliseconds:.2g}")
+
+
+SECTIONS = (
+    Section("progress", read_progress, "_progress.html"),
+    Section("standings", read_standings, "_standings.html"),
+    Section("round", read_round, "_round.html"),
+    Section("feed", read_feed, "_feed.html"),
+    Section("agents", read_agents, "_agents.html", rest=2),
+)

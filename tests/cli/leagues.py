@@ -1,0 +1,92 @@
+"""Leagues for commands that look at them: one that was played, and any season in a store. And those commands, in this
+process, as a person would type them.
+"""
+
+import asyncio
+import json
+import os
+import pty
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from agent_league.arena.beginning import begin_anew
+from agent_league.arena.in_process import play_in_process
+from agent_league.arena.plan import LeagueRequest, make_plan
+from agent_league.cli.app import app
+from agent_league.config import ConfigLoader
+from agent_league.config.home import make_home
+from agent_league.league.season import Season
+from agent_league.league.takeover import open_store
+from agent_league.storage.base import Row
+from tests.cli.command import BOUND, LEAGUE, environment
+from tests.web.seasons import season_of
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command printed."""
+
+    out: str
+    err: str
+    code: int
+    error: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def said(*args: object) -> Said:
+    """Runs a command here; what it can't do is in `error`."""
+    done = CliRunner().invoke(app, [str(arg) for arg in args], env={"COLUMNS": None, "LEAGUE_STORE": None})
+    error = done.exception
+    if error is not None and not isinstance(error, SystemExit | Exception):
+        raise error
+    return Said(done.stdout, done.stderr, done.exit_code, "" if isinstance(error, SystemExit) else str(error or ""))
+
+
+def in_terminal(*args: object) -> str:
+    """What a command shows to a terminal of 80 columns."""
+    ours, theirs = pty.openpty()
+    env = environment(COLUMNS="80", LINES="24", TERM="xterm")
+    command = [*LEAGUE, *map(str, args)]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env)
+    os.close(theirs)
+    text = b""
+    try:
+        while piece := os.read(ours, 65536):
+            text += piece
+    except OSError:
+        pass  # how Linux tells that nobody is left at the other end
+    finally:
+        os.close(ours)
+        assert process.wait(BOUND) == 0
+    return text.decode()
+
+
+def play(home: Path, game: str = "tic_tac_toe", **request: Any) -> str:
+    """Plays a league to its end, with files, logs and a store; its id."""
+    make_home(home)
+    plan = make_plan(ConfigLoader(home), LeagueRequest(home=home, game=game, seed="7", **request))
+    begin_anew(home, plan.league.league_id, None)
+    asyncio.run(play_in_process(plan))
+    return plan.league.league_id
+
+
+def keep(home: Path, players: int, played: int | None = None, **season: Any) -> Season:
+    """A season in a folder's store, whose matches nobody played."""
+    make_home(home)
+    rows: list[Row] = []
+    made = season_of(players, played, keep=rows.append, **season)
+    store = open_store(home, None)
+    try:
+        row = store.create(made.league_id, "2025-01-15T10:00:00Z", "", made.league.model_dump(mode="json"))
+        store.write(row.season_id, rows)
+    finally:
+        store.close()
+    (home / "data" / f"{made.league_id}.store.json").write_text('{"store": "its own data/league.db"}')
+    return made

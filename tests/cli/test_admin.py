@@ -1,0 +1,118 @@
+"""`league admin`: what an organiser says to a manager that runs, and what the command answers."""
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.cli.admin import Action, admin
+from agent_league.errors import LeagueFailed, UserError
+from agent_league.testing.peers import now
+from tests.cli.command import LEAGUE_ID, Running, free_ports, home_with, league, running
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A manager that waits for players."""
+
+    port: int
+    home: Path
+    manager: Running
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.port}/mcp"
+
+    def register(self, name: str) -> Any:
+        """Registers a player whom nobody has to call."""
+        meta = {
+            "display_name": name,
+            "version": "1.0.0",
+            "game_types": ["even_odd"],
+            "contact_endpoint": f"http://localhost:{self.port + 1}/mcp",
+        }
+        message = {
+            "protocol": "league.v2",
+            "message_type": "LEAGUE_REGISTER_REQUEST",
+            "sender": "player:new",
+            "timestamp": now(),
+            "conversation_id": "conv-1",
+            "player_meta": meta,
+        }
+        frame = {"jsonrpc": "2.0", "method": "register_player", "params": message, "id": 1}
+        headers = {"Content-Type": "application/json"}
+        with urllib.request.urlopen(
+            urllib.request.Request(self.url, json.dumps(frame).encode(), headers), timeout=60
+        ) as answer:
+            return json.load(answer)["result"]
+
+    def admin(self, action: Action, player: str | None = None, **options: Any) -> None:
+        admin(action, player, **{"manager": self.url, "home": self.home, **options})
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waiting]:
+    home, port = tmp_path_factory.mktemp("home"), free_ports(3)
+    with running(["manager", "--port", port, "--home", home]) as (manager,):
+        manager.prints("Waiting for")
+        here = Waiting(port, home, manager)
+        assert here.register("Ann")["player_id"] == "P01"
+        yield here
+
+
+def test_an_organiser_closes_and_opens_registration_at_the_terminal(waiting: Waiting) -> None:
+    where = ["--home", waiting.home, "--manager", waiting.url]
+    closed = league("admin", "close", *where)
+    assert (closed.returncode, closed.stdout) == (0, "")
+    assert closed.stderr == f"Registration to {LEAGUE_ID} is closed; `league start` starts it.\n"
+    waiting.manager.prints("Registration is closed; `league admin open` opens it again.")
+    assert waiting.register("Bob")["reason"] == "Registration closed"
+    opened = league("admin", "open", *where)
+    assert (opened.returncode, opened.stderr) == (0, f"Registration to {LEAGUE_ID} is open.\n")
+    assert waiting.register("Cid")["status"] == "ACCEPTED"
+
+
+def test_an_organiser_suspends_and_reinstates_a_player(waiting: Waiting, capsys: pytest.CaptureFixture[str]) -> None:
+    waiting.admin(Action.SUSPEND, "P01")
+    waiting.manager.prints("P01 is SUSPENDED: suspended by the organiser")
+    waiting.admin(Action.REINSTATE, "P01")
+    waiting.manager.prints("P01 is ACTIVE: reinstated by the organiser")
+    said = capsys.readouterr().err
+    assert said == "P01 is suspended, and loses its matches until it is reinstated.\nP01 plays again.\n"
+
+
+@pytest.mark.parametrize(
+    ("action", "player", "error", "sentence"),
+    [
+        (Action.PAUSE, None, LeagueFailed, "refused: E016 the league is REGISTRATION; a pause can be changed only"),
+        (Action.RESUME, None, LeagueFailed, "refused: E016 the league is REGISTRATION"),
+        (Action.SUSPEND, "P77", LeagueFailed, "refused: E005 no player 'P77' in this league"),
+        (Action.SUSPEND, None, UserError, "which player[?] expected `league admin suspend P01`"),
+        (Action.PAUSE, "P01", UserError, "league admin pause: takes no player"),
+    ],
+)
+def test_what_can_not_be_done_ends_with_a_sentence(
+    waiting: Waiting, action: Action, player: str | None, error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=sentence):
+        waiting.admin(action, player)
+
+
+def test_a_wrong_token_another_league_and_a_manager_that_is_not_there_are_told(
+    waiting: Waiting, tmp_path: Path
+) -> None:
+    guess = tmp_path / "token"
+    guess.write_text("tok-admin-0000", encoding="utf-8")
+    with pytest.raises(LeagueFailed, match="E012 this is not the admin token of this league"):
+        waiting.admin(Action.CLOSE, token_file=guess)
+    with pytest.raises(LeagueFailed, match=f"nobody answers at http://localhost:{waiting.port + 2}/mcp"):
+        waiting.admin(Action.CLOSE, manager=f"localhost:{waiting.port + 2}")
+    with pytest.raises(UserError, match=r"can't read the admin token in .*league_nim"):
+        waiting.admin(Action.CLOSE, game="nim")
+    other = home_with(tmp_path / "other", 2, 1, waiting.port)
+    with pytest.raises(UserError, match=r"can't read the admin token in .*Is it running, with this --home\?"):
+        waiting.admin(Action.CLOSE, home=other)

@@ -1,0 +1,48 @@
+"""What terminals are told beside the matches: what the organiser does, and what is no news."""
+
+import pytest
+
+from agent_league.cli.lines import tell_event
+from agent_league.cli.live import LeagueView, Silence, remark_on
+from agent_league.model.events import Event, LeagueCompleted, MatchAssigned, PauseChanged, RegistrationChanged
+from agent_league.model.results import StandingsRow
+from tests.conftest import PlanMaker
+
+ENDED = LeagueCompleted("league", rounds=1, matches=1, standings=(StandingsRow(1, "P01", "Alpha", 1, 1, 0, 0, 3),))
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        (PauseChanged(is_paused=True), "The league is paused; `league admin resume` goes on."),
+        (PauseChanged(is_paused=False), "The league goes on."),
+        (RegistrationChanged(is_open=False), "Registration is closed; `league admin open` opens it again."),
+        (RegistrationChanged(is_open=True), "Registration is open again."),
+    ],
+)
+def test_what_the_organiser_does_is_told_in_a_sentence(
+    plan: PlanMaker, capsys: pytest.CaptureFixture[str], event: Event, sentence: str
+) -> None:
+    tell_event(event)
+    assert capsys.readouterr().out == f"{sentence}\n"
+    view = LeagueView(plan(players=2))
+    view.show(event)
+    view.finish(ENDED, 1.0)
+    assert sentence in capsys.readouterr().out
+
+
+def test_a_view_that_shows_nothing_still_says_that_the_league_is_paused(capsys: pytest.CaptureFixture[str]) -> None:
+    Silence().show(PauseChanged(is_paused=True))
+    Silence().show(RegistrationChanged(is_open=False))
+    assert capsys.readouterr().err == "The league is paused; `league admin resume` goes on.\n"
+
+
+def test_a_match_that_is_given_away_is_no_news_for_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    tell_event(MatchAssigned("R1M1", "REF01"))
+    assert remark_on(MatchAssigned("R1M1", "REF01")) is None
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,244 @@
+"""`league replay`: by id or by file, step by step at a terminal, in one go elsewhere."""
+
+import asyncio
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.arena.in_process import play_in_process
+from agent_league.arena.plan import LeagueRequest, make_plan
+from agent_league.cli.keys import names_of
+from agent_league.cli.lanes import lanes
+from agent_league.cli.replay import Found, Walk
+from agent_league.cli.replay import replay as replay_command
+from agent_league.config import ConfigLoader
+from agent_league.config.home import make_home
+from agent_league.errors import UserError
+from agent_league.league.takeover import open_store
+from agent_league.referee.replay import replay
+from agent_league.storage.base import Row, SeasonRow
+from agent_league.storage.paths import DataPaths
+from agent_league.web.conversation import Entry
+from tests.cli.command import BOUND, LEAGUE, environment, league
+from tests.web.seasons import season_of
+
+TOE: dict[str, Any] = {
+    "match_id": "R1M1",
+    "game_type": "tic_tac_toe",
+    "players": {"PLAYER_A": "P01", "PLAYER_B": "P02"},
+    "moves": [{"P01": 0}, {"P02": 4}, {"P01": 1}],
+    "result": {"status": "TECHNICAL_LOSS", "reason": "Technical loss (P02: move timeout)"},
+}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SHARED folder with a finished league of tic-tac-toe."""
+    home = tmp_path_factory.mktemp("played") / "SHARED"
+    make_home(home)
+    request = LeagueRequest(home=home, players=2, referees=1, game="tic_tac_toe", strategies=("first_legal",))
+    asyncio.run(play_in_process(make_plan(ConfigLoader(home), request)))
+    return home
+
+
+def file_of(home: Path) -> Path:
+    return home / "data/matches/league_tic_tac_toe/R1M1.json"
+
+
+def test_a_match_is_printed_in_full_where_there_is_no_terminal(played: Path) -> None:
+    done = league("replay", "r1m1", "--home", played)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Agent Alpha (A) against Agent Beta (B)" in done.stdout
+    steps = re.findall(r"^(?:Start|Step \d+   Agent (?:Alpha|Beta) \d)$", done.stdout, re.MULTILINE)
+    moves = json.loads(file_of(played).read_text())["moves"]
+    assert len(steps) == 1 + len(moves)
+    assert done.stdout.rstrip().endswith(f"P01 won after {len(moves)} moves.")
+    assert "\x1b" not in done.stdout
+
+
+def test_a_file_tells_the_same_and_the_conversation_too(
+    played: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    replay_command(str(file_of(played)), json=True)
+    as_json = json.loads(capfdbinary.readouterr().out)
+    assert [step["moves"] for step in as_json["steps"]][:3] == [{}, {"PLAYER_A": 0}, {"PLAYER_B": 1}]
+    assert as_json["steps"][-1]["view"]["winner"] == 0
+    assert as_json["shortfall"] is None
+    replay_command("R1M1", home=played, conversation=True)
+    said = capfdbinary.readouterr().out.decode()
+    lines = json.loads(file_of(played).read_text())["transcript"]
+    assert len(re.findall(r"^ +\+\d", said, re.MULTILINE)) == len(lines)
+    assert "finished" in said
+
+
+@pytest.mark.parametrize(
+    ("match", "sentence"),
+    [
+        ("R9M9", "There is no match 'R9M9' in this league; there are R1M1 to R1M1."),
+        ("R1M1x.json", "R1M1x.json: can't be read: No such file or directory"),
+        ("config/system.json", "not a match file: expected a JSON object with a 'game_type'"),
+        ("broken.json", "not a match file: not JSON"),
+        ("list.json", "not a match file: expected a JSON object"),
+    ],
+)
+def test_what_is_no_match_is_told_in_a_sentence(
+    played: Path, match: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (played / "broken.json").write_text("{")
+    (played / "list.json").write_text("[]")
+    monkeypatch.chdir(played)
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        replay_command(match, home=played)
+
+
+def test_a_match_that_is_not_finished_is_not_shown(home: Path) -> None:
+    rows: list[Row] = []
+    season = season_of(4, played=1, keep=rows.append)
+    store = open_store(home, None)
+    created = store.create(season.league_id, "2025-01-15T10:00:00Z", "", season.league.model_dump(mode="json"))
+    own = [replace(row, season_id=created.season_id) if isinstance(row, SeasonRow) else row for row in rows]
+    store.write(created.season_id, own)
+    store.close()
+    DataPaths(home).league(season.league_id).mkdir(parents=True)
+    with pytest.raises(UserError, match=r"R3M1, .* against .*, is not finished; the latest that is: R1M1"):
+        replay_command("R3M1", home=home)
+
+
+def test_what_was_said_in_a_match_without_its_file_is_elsewhere(
+    played: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = file_of(played)
+    kept = path.read_bytes()
+    path.unlink()
+    try:
+        replay_command("R1M1", home=played)
+        with pytest.raises(UserError, match="its referee keeps the match file in its own"):
+            replay_command("R1M1", home=played, conversation=True)
+    finally:
+        path.write_bytes(kept)
+    assert "Step 7" in capsys.readouterr().out
+
+
+def walk(auto: float | None = None) -> Walk:
+    return Walk(Found(TOE, ("Ann", "Bob")), replay(TOE), auto)
+
+
+@pytest.mark.parametrize(
+    ("keys", "at"),
+    [
+        (["right"], 1),
+        (["space", "space", "left"], 1),
+        (["left"], 0),
+        (["end"], 3),
+        (["end", "right", "home", "right"], 1),
+        (["x"], 0),
+    ],
+)
+def test_keys_go_through_a_match(keys: list[str], at: int) -> None:
+    one = walk()
+    for key in keys:
+        one.take(key)
+    assert one.at == at
+
+
+def test_a_match_plays_by_itself_until_its_end_or_a_key() -> None:
+    one = walk(auto=0.1)
+    one.take(None)
+    assert (one.at, one.plays) == (1, True)
+    one.take("left")
+    assert (one.at, one.plays) == (0, False)
+    one.take("a")
+    assert one.plays
+    for _ in range(5):
+        one.take(None)
+    assert (one.at, one.plays) == (3, False)
+    one.take("a")
+    assert (one.at, one.plays) == (0, True)
+
+
+def test_keys_are_known_by_what_terminals_send() -> None:
+    assert names_of(b"\x1b[C\x1bOD \x1b[1~\x1b[Fq\x1b") == ["right", "left", "space", "home", "end", "q", "escape"]
+
+
+ENTRIES = [
+    Entry("state", "collecting moves"),
+    Entry("sent", "CHOOSE_PARITY_CALL", side=0, since="+0.001 s", attempt=2),
+    Entry("failed", "no answer", side=0, since="+2.001 s", latency="2.0 s", code="E001", code_name="TIMEOUT_ERROR"),
+    Entry("received", "CHOOSE_PARITY_RESPONSE", gist='"odd"', side=1, since="+2.002 s", notes=("no 'auth_token'",)),
+    Entry("drawn", "7", since="+2.003 s"),
+]
+
+
+@pytest.mark.parametrize("width", [10, 80, 300])
+def test_lanes_are_as_wide_as_the_terminal_within_bounds(width: int) -> None:
+    drawn = [line for line, _ in lanes(ENTRIES, ("Ann", "REF01", "x" * 500), width)]
+    assert max(map(len, drawn)) <= max(60, min(120, width))
+    text = "\n".join(drawn)
+    for part in ("collecting moves", "<-", "try 2", "E001", "TIMEOUT_ERROR", '"odd"', "no 'auth_token'", "drawn: 7"):
+        assert part in text
+
+
+class Terminal:
+    """A command at a terminal of its own."""
+
+    def __init__(self, *args: object) -> None:
+        self._own, other = pty.openpty()
+        self.process = subprocess.Popen(
+            [*LEAGUE, *map(str, args)],
+            stdin=other,
+            stdout=other,
+            stderr=other,
+            env=environment(TERM="xterm", COLUMNS="80", LINES="24"),
+            start_new_session=True,
+        )
+        os.close(other)
+        self.text = ""
+
+    def shows(self, words: str) -> None:
+        deadline = time.monotonic() + BOUND
+        while words not in self.text and time.monotonic() < deadline:
+            if select.select([self._own], [], [], 1)[0]:
+                try:
+                    self.text += os.read(self._own, 65536).decode(errors="replace")
+                except OSError:
+                    break
+        assert words in self.text
+
+    def types(self, keys: bytes) -> None:
+        self.text = ""
+        os.write(self._own, keys)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(BOUND)
+        os.close(self._own)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    path = tmp_path / "R1M1.json"
+    path.write_text(json.dumps(TOE))
+    opened = Terminal("replay", path)
+    yield opened
+    opened.close()
+
+
+def test_at_a_terminal_a_match_is_stepped_through(terminal: Terminal) -> None:
+    terminal.shows("0 of 3")
+    terminal.types(b"\x1b[C")
+    terminal.shows("1 of 3")
+    terminal.types(b"\x1b[F")
+    terminal.shows("Technical loss (P02: move timeout)")
+    terminal.types(b"q")
+    assert terminal.process.wait(BOUND) == 0

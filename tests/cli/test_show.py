@@ -1,0 +1,218 @@
+"""`league show`: what the store has, in tables and as JSON, and what is wrong in a sentence."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.league.takeover import open_store
+from agent_league.storage.base import MatchRow, Saved
+from tests.cli.leagues import in_terminal, keep, play, said
+
+LEAGUE_ID = "league_tic_tac_toe"
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
+
+
+def stored(home: Path) -> Saved:
+    store = open_store(home, None)
+    try:
+        saved = store.read(LEAGUE_ID)
+    finally:
+        store.close()
+    assert saved
+    return saved
+
+
+def match_of(home: Path, match_id: str = "R1M1") -> MatchRow:
+    return next(match for match in stored(home).matches if match.match_id == match_id)
+
+
+def file_of(home: Path, match_id: str = "R1M1") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((home / "data" / "matches" / LEAGUE_ID / f"{match_id}.json").read_text())
+    return found
+
+
+def test_the_standings_are_those_of_the_store(played: Path) -> None:
+    told = said("show", "standings", "--home", played, "--json").json
+    points = dict.fromkeys((row["player_id"] for row in told["standings"]), 0)
+    for match in stored(played).matches:
+        assert match.result
+        for player_id in (match.player_a, match.player_b):
+            winner = match.result["winner"]
+            points[player_id] += 3 if winner == player_id else 1 if winner is None else 0
+    assert {row["player_id"]: row["points"] for row in told["standings"]} == points
+    assert (told["phase"], told["matches_played"], told["total_matches"], told["total_rounds"]) == (
+        "COMPLETED",
+        6,
+        6,
+        3,
+    )
+    printed = said("show", "standings", "--home", played).out
+    assert all(row["display_name"] in printed for row in told["standings"])
+    assert "The league is over: 6 matches in 3 rounds." in printed
+
+
+def test_the_schedule_has_every_match_and_a_round_its_own(played: Path) -> None:
+    whole = said("show", "schedule", "--home", played)
+    assert all(match.match_id in whole.out for match in stored(played).matches)
+    second = said("show", "schedule", "--home", played, "--round", 2, "--json").json
+    assert [match["match_id"] for round_ in second["rounds"] for match in round_["matches"]] == ["R2M1", "R2M2"]
+
+
+def test_a_match_tells_players_result_moves_times_and_what_leads_further(played: Path) -> None:
+    row, file = match_of(played), file_of(played)
+    told = said("show", "match", "R1M1", "--home", played, "--json").json
+    assert [player["player_id"] for player in told["players"]] == [row.player_a, row.player_b]
+    assert told["moves"] == file["moves"]
+    assert told["result"]["winner_player_id"] == file["result"]["winner_player_id"]
+    answers = [entry for entry in file["transcript"] if entry["direction"] == "received"]
+    assert sum(calls["answers"] for calls in told["calls"].values()) == len(answers)
+    slowest = max(entry["latency_ms"] for entry in answers)
+    assert max(calls["slowest_ms"] for calls in told["calls"].values()) == slowest
+    printed = said("show", "match", "r1m1", "--home", played).out
+    assert file["result"]["reason"] in printed
+    assert f"Referee: {file['referee_id']}" in printed
+    assert f"league verify {played}" in printed
+    assert "league replay R1M1" in printed
+    assert "league logs --match R1M1" in printed
+
+
+def test_a_match_without_its_file_still_has_its_result(played: Path, tmp_path: Path) -> None:
+    home = tmp_path / "SHARED"
+    season = keep(home, 4)
+    told = said("show", "match", "R1M1", "--home", home, "--json").json
+    assert (told["moves"], told["calls"], told["file"]) == (None, None, None)
+    assert told["result"]["winner_player_id"] == season.results["R1M1"].winner
+    assert "Its file is not in this folder" in said("show", "match", "R1M1", "--home", home).out
+
+
+def test_a_player_is_found_by_id_or_name_with_record_form_and_meetings(played: Path) -> None:
+    told = said("show", "player", "P01", "--home", played, "--json").json
+    own = [match for match in stored(played).matches if "P01" in (match.player_a, match.player_b)]
+    winners = [match.result["winner"] for match in own if match.result]
+    assert told["form"] == ["D" if winner is None else "W" if winner == "P01" else "L" for winner in winners]
+    assert sum(match["points"] for match in told["matches"]) == told["points"]
+    assert {meeting["opponent_id"] for meeting in told["head_to_head"]} == {"P02", "P03", "P04"}
+    assert said("show", "player", told["display_name"].upper(), "--home", played, "--json").json == told
+    assert f"Form: {' '.join(told['form'])}" in said("show", "player", "p01", "--home", played).out
+
+
+def test_form_has_a_letter_for_each_result_draws_too(tmp_path: Path) -> None:
+    home = tmp_path / "SHARED"
+    season = keep(home, 8)
+    letters = set()
+    for row in season.standings():
+        told = said("show", "player", row.player_id, "--home", home, "--json").json
+        assert [told["form"].count(letter) for letter in "WDL"] == [row.wins, row.draws, row.losses]
+        letters |= set(told["form"])
+    assert letters == set("WDL")
+
+
+def test_those_who_met_more_than_once_have_a_table_of_their_meetings(tmp_path: Path) -> None:
+    home = tmp_path / "SHARED"
+    play(home, "even_odd", players=2, protocol="v1")
+    told = said("show", "player", "P01", "--home", home, "--json").json
+    assert [meeting["played"] for meeting in told["head_to_head"]] == [2]
+    assert "Head to head" in said("show", "player", "P01", "--home", home).out
+
+
+def test_a_league_that_runs_says_how_far_it_is(tmp_path: Path) -> None:
+    home = tmp_path / "SHARED"
+    season = keep(home, 4, 3)
+    assert "3 of 6 matches played, 1 of 3 rounds completed." in said("show", "standings", "--home", home).out
+    running = next(match_id for match_id in season.assigned if match_id not in season.results)
+    assert said("show", "match", running, "--home", home, "--json").json["state"] == "RUNNING"
+    assert said("show", "match", "R3M1", "--home", home, "--json").json["state"] == "PENDING"
+    assert "What is played shows once the match is over." in said("show", "match", running, "--home", home).out
+    assert "being played" in said("show", "schedule", "--home", home).out
+
+
+def test_a_league_that_waits_shows_who_is_there_and_has_no_match_yet(tmp_path: Path) -> None:
+    home = tmp_path / "SHARED"
+    keep(home, 3, started=False)
+    assert "Registration is open; 3 players so far." in said("show", "standings", "--home", home).out
+    assert said("show", "match", "R1M1", "--home", home).error.startswith("No match 'R1M1': the league hasn't started")
+
+
+def test_whoever_looks_is_not_the_manager_and_makes_no_database(played: Path, tmp_path: Path) -> None:
+    home = tmp_path / "SHARED"
+    season = keep(home, 4, 3)
+    manager = open_store(home, None)
+    opened = manager.open(season.league_id)
+    assert opened
+    said("show", "standings", "--home", home)
+    manager.write(opened.season.season_id, [opened.season])  # raises Deposed where somebody else has opened it
+    manager.close()
+    (home / "data" / "league.db").rename(home / "data" / "other.db")
+    assert "knows no league league_of_tests" in said("show", "standings", "--home", home).error
+    assert not (home / "data" / "league.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["match", "R9M9"], "No match 'R9M9' in this league (there are: R1M1, R1M2,"),
+        (["player", "P1"], "No player 'P1' in this league (did you mean P01? there are: P01, P02, P03, P04)."),
+        (["match"], "league show match: expected its id, such as `league show match R1M1`"),
+        (["standings", "P01"], "league show standings: takes no id"),
+        (["standings", "--round", "1"], "--round is for `league show schedule`"),
+        (["schedule", "--round", "9"], "--round 9: no such round; there are rounds 1 to 3"),
+        (["standings", "--league-id", "other"], "The database knows no league other (there are: league_tic_tac_toe)"),
+        (["standings", "--league-id", "../x"], "--league-id '../x' can't be a league's id"),
+        (
+            ["standings", "--store", "sqlite:////nowhere/x.db"],
+            "is kept in its own data/league.db, not in /nowhere/x.db",
+        ),
+    ],
+)
+def test_what_is_not_there_is_answered_with_what_is(played: Path, args: list[str], sentence: str) -> None:
+    done = said("show", *args, "--home", played)
+    assert sentence in done.error
+    assert not done.out
+
+
+def test_a_folder_without_a_league_says_how_to_get_one(home: Path) -> None:
+    assert said("show", "standings", "--home", home).error == (
+        f"No league was played in {home} yet; `league run --home {home}` plays one."
+    )
+
+
+def test_of_several_leagues_one_has_to_be_chosen(tmp_path: Path) -> None:
+    home = tmp_path / "SHARED"
+    keep(home, 2)
+    (home / "data" / "leagues" / "league_nim").mkdir(parents=True)
+    assert said("show", "standings", "--home", home).error == (
+        f"There are several leagues in {home}; choose with --league-id: league_nim, league_of_tests."
+    )
+    assert said("show", "standings", "--home", home, "--league-id", "league_of_tests").code == 0
+
+
+def test_of_many_matches_only_the_ends_are_named(tmp_path: Path) -> None:
+    home = tmp_path / "SHARED"
+    keep(home, 20)
+    error = said("show", "match", "x", "--home", home).error
+    assert error == "No match 'x' in this league; there are 190, R1M1 to R19M10: `league show schedule` lists them."
+
+
+LONG = "a rather long name that goes on and on and on until nobody can bear it any longer, and then goes on"
+
+
+@pytest.mark.parametrize("what", [["standings"], ["schedule"], ["player", "P01"], ["match", "R1M1"]])
+def test_a_pipe_gets_whole_lines_and_a_stranger_s_words_as_text(tmp_path: Path, what: list[str]) -> None:
+    home = tmp_path / "SHARED"
+    keep(home, 2, names=[LONG, "\x1b[2J[red]evil\u202e"])
+    printed = said("show", *what, "--home", home).out
+    assert LONG in printed
+    assert "\\x1b[2J[red]evil\\u202e" in printed
+    assert printed.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("what", [["standings"], ["schedule"], ["player", "P01"], ["match", "R1M1"]])
+def test_a_terminal_of_80_columns_is_enough(played: Path, what: list[str]) -> None:
+    text = in_terminal("show", *what, "--home", played)
+    tables = [line for line in COLOURS.sub("", text).splitlines() if line.startswith(("┏", "│", "└"))]
+    assert tables
+    assert max(map(len, tables)) <= 80
+    assert "…" not in text

@@ -1,0 +1,133 @@
+"""Seasons to look at: real ones, whose matches nobody has to play. The same call gives the same season each time."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+
+from agent_league.config.models import LeagueConfig, Participants, Scheduling, SystemConfig
+from agent_league.league.roster import Application
+from agent_league.league.season import Keep, Phase, Season
+from agent_league.model.agents import Role
+from agent_league.model.results import MatchResult, Outcome, Termination
+from agent_league.model.schedule import Pairing, Round
+from agent_league.storage.base import SeasonRow
+from agent_league.web.chronicle import Chronicle
+from agent_league.web.reader import Reader
+
+NOW = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
+AT_ONCE = 2
+"""Matches that a referee has in hand."""
+
+
+def season_of(
+    players: int,
+    played: int | None = None,
+    *,
+    names: Sequence[str] = (),
+    referees: int = 2,
+    game_type: str = "even_odd",
+    display_name: str = "Spring league",
+    started: bool = True,
+    double: bool = False,
+    keep: Keep = lambda _: None,
+) -> Season:
+    """A season with so many results; None: all of them, and the league is over. The first players bear the names."""
+    league = LeagueConfig(
+        league_id="league_of_tests",
+        display_name=display_name,
+        game_type=game_type,
+        scheduling=Scheduling(format="double_round_robin" if double else "round_robin"),
+        participants=Participants(max_players=max(players, 2)),
+    )
+    system = SystemConfig(default_league_id=league.league_id)
+    season = Season(league, system, SeasonRow(1, league.league_id, "2025-01-15T10:00:00Z", ""), keep)
+    for number in range(1, referees + 1):
+        _register(season, Role.REFEREE, f"Referee {number}", 8000 + number)
+    for number in range(1, players + 1):
+        name = names[number - 1] if number <= len(names) else f"Player {number}"
+        _register(season, Role.PLAYER, name, 8100 + number)
+    if started:
+        season.start()
+        play_on(season, len(season.schedule.pairings) if played is None else played)
+    return season
+
+
+def reader_of(season: Season, home: Path) -> Reader:
+    """Of a season as it stands; what happens from here on is news."""
+    return Reader(season, home, Chronicle(season))
+
+
+def play_on(season: Season, matches: int) -> None:
+    """So many more results, in order; the round after them has begun, and its next matches are being played."""
+    for round_ in season.schedule.rounds[season.rounds_completed :]:
+        if season.current_round < round_.round_id:
+            season.begin_round(round_)
+        waiting = [pairing for pairing in round_.pairings if pairing.match_id not in season.results]
+        for pairing in waiting[:matches]:
+            _assign(season, pairing)
+            season.record(result_of(pairing), season.assigned[pairing.match_id])
+        if len(waiting) > matches:
+            _give_out(season, round_)
+            return
+        matches -= len(waiting)
+        season.complete_round(round_.round_id)
+    if season.phase is Phase.RUNNING:
+        season.complete()
+
+
+def result_of(pairing: Pairing) -> MatchResult:
+    """What becomes of a match: the better one mostly wins, some draw, and of fifty one is lost technically."""
+    chance = Random(pairing.match_id)
+    better = max(pairing.players, key=_strength)
+    winner = better if chance.random() < 0.7 else next(other for other in pairing.players if other != better)
+    loser = next(other for other in pairing.players if other != winner)
+    terminations = dict.fromkeys(pairing.players, Termination.NORMAL)
+    outcome = chance.choices((Outcome.WIN, Outcome.DRAW, Outcome.TECHNICAL_LOSS), (36, 13, 1))[0]
+    if outcome is Outcome.TECHNICAL_LOSS:
+        terminations[loser] = chance.choice((Termination.MOVE_TIMEOUT, Termination.DISCONNECTED))
+    return MatchResult(
+        match_id=pairing.match_id,
+        round_id=pairing.round_id,
+        players=pairing.players,
+        outcome=outcome,
+        winner=None if outcome is Outcome.DRAW else winner,
+        details={
+            "drawn_number": chance.randint(1, 10),
+            "choices": dict(zip(pairing.players, ("even", "odd"), strict=True)),
+        },
+        terminations=terminations,
+    )
+
+
+def _strength(player_id: str) -> float:
+    return Random(player_id).random()
+
+
+def _give_out(season: Season, round_: Round) -> None:
+    """The next matches of a round have their referees."""
+    waiting = [pairing for pairing in round_.pairings if pairing.match_id not in season.results]
+    for pairing in waiting[: AT_ONCE * len(season.roster.referees())]:
+        _assign(season, pairing)
+
+
+def _assign(season: Season, pairing: Pairing) -> None:
+    if pairing.match_id not in season.assigned:
+        referees = list(season.roster.referees())
+        season.assign(pairing.match_id, referees[len(season.assigned) % len(referees)])
+
+
+def _register(season: Season, role: Role, name: str, port: int) -> None:
+    season.register(
+        Application(
+            role=role,
+            wanted_id=name,
+            display_name=name,
+            endpoint=f"http://localhost:{port}/mcp",
+            version="1.0.0",
+            game_types=(season.league.game_type,),
+            max_concurrent_matches=AT_ONCE,
+            is_ours=True,
+        ),
+        NOW,
+    )

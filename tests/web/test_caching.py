@@ -1,0 +1,155 @@
+"""Pages that are kept: made once for all who ask, not too often, and not without end."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from agent_league.web import caching
+from agent_league.web.caching import Shelf, TooManyAsk, Written, written
+
+NAME = ("players/{key}", "P01")
+
+
+class Maker:
+    """Makes pages that say how many were made."""
+
+    def __init__(self, size: int = 0) -> None:
+        self.made = 0
+        self.may_go_on = asyncio.Event()
+        self.may_go_on.set()
+        self._size = size
+
+    async def __call__(self) -> Written:
+        self.made += 1
+        number = self.made
+        await self.may_go_on.wait()
+        return written(b"%d" % number + b" " * self._size)
+
+
+async def test_a_page_is_kept_as_long_as_nothing_happens() -> None:
+    shelf, make = Shelf(), Maker()
+    pages = [await shelf.get(NAME, 1, make, is_busy=False) for _ in range(3)]
+    assert {page.plain for page in pages} == {b"1"}
+    assert (await shelf.get(NAME, 2, make, is_busy=False)).plain == b"2"
+
+
+async def test_while_a_league_runs_an_older_page_will_do_for_a_while() -> None:
+    shelf, make = Shelf(patience=3600), Maker()
+    assert (await shelf.get(NAME, 1, make, is_busy=True)).plain == b"1"
+    assert (await shelf.get(NAME, 2, make, is_busy=True)).plain == b"1"
+    assert (await shelf.get(NAME, 2, make, is_busy=False)).plain == b"2", "once it is over, the last state counts"
+
+
+async def test_what_is_not_told_of_shows_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf, make = Shelf(), Maker()
+    await shelf.get(NAME, 1, make, is_busy=False)
+    monkeypatch.setattr(caching, "STALE_SECONDS", 0)
+    assert (await shelf.get(NAME, 1, make, is_busy=False)).plain == b"2"
+
+
+async def test_a_page_that_many_ask_for_at_once_is_made_once() -> None:
+    shelf, make = Shelf(), Maker()
+    make.may_go_on.clear()
+    asked = [asyncio.create_task(shelf.get(NAME, number, make, is_busy=True)) for number in range(20)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    make.may_go_on.set()
+    assert {page.plain for page in await asyncio.gather(*asked)} == {b"1"}
+    assert make.made == 1
+
+
+async def test_who_leaves_before_the_page_is_there_takes_it_from_nobody() -> None:
+    shelf, make = Shelf(), Maker()
+    make.may_go_on.clear()
+    first, second = (asyncio.create_task(shelf.get(NAME, 1, make, is_busy=False)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    make.may_go_on.set()
+    assert (await second).plain == b"1"
+
+
+async def test_pages_are_made_one_after_the_other() -> None:
+    shelf, at_once, most = Shelf(), 0, 0
+
+    async def make() -> Written:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await asyncio.sleep(0)
+        at_once -= 1
+        return written(b"")
+
+    await asyncio.gather(*(shelf.get(("page", str(number)), 1, make, is_busy=True) for number in range(5)))
+    assert most == 1
+
+
+async def test_after_a_page_nothing_is_made_for_as_long_again_while_a_league_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slept: list[float] = []
+    sleep = asyncio.sleep
+
+    async def note(seconds: float) -> None:
+        slept.append(seconds)
+        await sleep(0)
+
+    async def make() -> Written:
+        await sleep(0.02)
+        return written(b"")
+
+    shelf = Shelf()
+    await shelf.get(("page", "1"), 1, make, is_busy=True)
+    monkeypatch.setattr(asyncio, "sleep", note)
+    await shelf.get(("page", "2"), 1, make, is_busy=True)
+    assert slept[0] > 0.02
+    await shelf.get(("page", "3"), 1, make, is_busy=False)
+    assert len(slept) == 1, "where no league runs there is nothing to spare"
+
+
+async def test_more_than_so_many_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching, "MOST_WAITING", 2)
+    shelf, make = Shelf(), Maker()
+    make.may_go_on.clear()
+    asked = [asyncio.create_task(shelf.get(("page", str(number)), 1, make, is_busy=False)) for number in range(2)]
+    await asyncio.sleep(0)
+    with pytest.raises(TooManyAsk):
+        await shelf.get(("page", "2"), 1, make, is_busy=False)
+    make.may_go_on.set()
+    await asyncio.gather(*asked)
+    await shelf.get(("page", "2"), 1, make, is_busy=False)
+
+
+@pytest.mark.parametrize(("limit", "value", "size"), [("MOST_PAGES", 3, 0), ("MOST_BYTES", 3500, 1000)])
+async def test_what_nobody_asked_for_longest_is_forgotten_first(
+    monkeypatch: pytest.MonkeyPatch, limit: str, value: int, size: int
+) -> None:
+    monkeypatch.setattr(caching, limit, value)
+    shelf, make = Shelf(), Maker(size)
+    for key in ("1", "2", "3", "1", "4", "1"):
+        await shelf.get(("page", key), 1, make, is_busy=False)
+    assert make.made == 4
+    await shelf.get(("page", "2"), 1, make, is_busy=False)
+    assert make.made == 5
+
+
+async def test_a_page_that_fails_is_tried_again_by_the_next_who_asks() -> None:
+    shelf, make = Shelf(), Maker()
+
+    async def fail() -> Written:
+        raise ValueError("this time")
+
+    failing: Callable[[], Awaitable[Written]] = fail
+    with pytest.raises(ValueError, match="this time"):
+        await shelf.get(NAME, 1, failing, is_busy=False)
+    assert (await shelf.get(NAME, 1, make, is_busy=False)).plain == b"1"
+
+
+async def test_closing_makes_nothing_more() -> None:
+    shelf, make = Shelf(), Maker()
+    make.may_go_on.clear()
+    asked = asyncio.create_task(shelf.get(NAME, 1, make, is_busy=False))
+    await asyncio.sleep(0)
+    await shelf.close()
+    with pytest.raises(asyncio.CancelledError):
+        await asked

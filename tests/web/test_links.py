@@ -1,0 +1,108 @@
+"""Every link of every page leads somewhere, behind a server and as files; and nobody's words become markup."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from posixpath import dirname, join, normpath
+
+import pytest
+
+from agent_league.league.season import Season
+from agent_league.model.results import FAULT, MatchResult, Outcome, Termination
+from agent_league.web.app import WebApp
+from agent_league.web.assets import assets
+from agent_league.web.page import Page
+from agent_league.web.pages import PAGES
+from agent_league.web.reader import Reader
+from agent_league.web.site import FileSite, file_of
+from tests.web.browsing import Element, get, parsed, text_of
+from tests.web.seasons import play_on, reader_of, season_of
+
+SCRIPT = "<script>alert(1)</script>"
+BIDI = "abc\u202egnp.exe"
+
+
+SEASONS: dict[str, Callable[[], Season]] = {
+    "empty": lambda: season_of(0, referees=0, started=False),
+    "waiting": lambda: season_of(4, started=False),
+    "running": lambda: season_of(5, 4),
+    "over": lambda: season_of(4, double=True),
+}
+"""A league at each of its stages."""
+
+
+def addresses(page: Element) -> Iterator[str]:
+    for tag, name in (("a", "href"), ("link", "href"), ("script", "src"), ("img", "src")):
+        yield from (one.attributes[name] for one in page.all(tag) if name in one.attributes)
+
+
+def names_of(page: Element) -> set[str]:
+    """What a link with # may lead to."""
+    return {one.attributes["id"] for one in page._below() if "id" in one.attributes}
+
+
+@pytest.mark.parametrize("stage", SEASONS)
+async def test_every_link_leads_to_a_page_that_is_there(stage: str, tmp_path: Path) -> None:
+    app = WebApp(reader_of(SEASONS[stage](), tmp_path))
+    seen: dict[str, set[str]] = {}
+    waiting, wanted = ["/"], set[tuple[str, str, str]]()
+    while waiting:
+        here = waiting.pop()
+        if here in seen:
+            continue
+        status, text = await get(app, here)
+        assert status == 200, here
+        is_page = text.startswith("<!doctype html>")
+        page = parsed(text) if is_page else Element("file")
+        seen[here] = names_of(page)
+        for address in addresses(page):
+            path, _, anchor = address.partition("#")
+            assert address.startswith(("/", "#")), (here, address)
+            waiting.append(path or here)
+            if anchor and "=" not in anchor:  # with one it is a place that a script knows
+                wanted.add((here, path or here, anchor))
+    missing = [(here, path, anchor) for here, path, anchor in wanted if anchor not in seen[path]]
+    assert not missing
+    await app.close()
+
+
+def test_every_link_of_an_exported_page_leads_to_a_file(tmp_path: Path) -> None:
+    reader = reader_of(season_of(5), tmp_path)
+    pages = {file_of(page.at(key)): (page, key) for page in PAGES if page.is_exported for key in page.keys(reader)}
+    there = {*pages, *(f"static/{name}" for name in assets())}
+    for file, (page, key) in pages.items():
+        found = parsed(text_of(page, reader, key, FileSite(file.count("/"))))
+        for address in addresses(found):
+            path = address.partition("#")[0].partition("?")[0]
+            assert not path or normpath(join(dirname(file), path)) in there, (file, address)
+
+
+def hostile_season() -> Season:
+    """Everything that somebody else may have said, in the worst words."""
+    season = season_of(4, 0, names=[SCRIPT, BIDI], display_name=SCRIPT)
+    first, second = season.schedule.rounds[0].pairings
+    said = {"moves": [dict.fromkeys(first.players, f"{SCRIPT}{BIDI}")]}
+    ends = {first.player_b: Termination.ILLEGAL_MOVE}
+    lost = MatchResult(first.match_id, 1, first.players, Outcome.TECHNICAL_LOSS, first.player_a, said, ends)
+    season.record(lost, season.assigned[first.match_id])
+    void = dict.fromkeys(second.players, Termination.VOID)
+    why = {FAULT: f"{SCRIPT} {BIDI}"}
+    broken_off = MatchResult(second.match_id, 1, second.players, Outcome.TECHNICAL_LOSS, None, why, void)
+    season.record(broken_off, season.assigned[second.match_id])
+    for agent_id in ("P01", "P02", "REF01"):
+        season.tolerate(agent_id, [f"{SCRIPT} {BIDI}"])
+    season.complete_round(1)
+    play_on(season, 100)
+    return season
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.path or "overview" for page in PAGES])
+def test_nobodys_words_become_markup_or_turn_the_line_around(page: Page, tmp_path: Path) -> None:
+    reader: Reader = reader_of(hostile_season(), tmp_path)
+    for key in page.keys(reader):
+        text = text_of(page, reader, key)
+        assert SCRIPT not in text
+        assert "\u202e" not in text
+        assert "&lt;script&gt;" in text
+        assert not [one for one in parsed(text).all("script") if "src" not in one.attributes]
+        assert " style=" not in text
+        assert " onclick=" not in text

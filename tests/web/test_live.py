@@ -1,0 +1,328 @@
+"""The live feed: what listeners are told, after what they have seen, and what they may cost."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from starlette.exceptions import HTTPException
+
+from agent_league.log import JsonLogger
+from agent_league.transport.http_connections import Limits
+from agent_league.web import live as web_live
+from agent_league.web.app import WebApp
+from agent_league.web.live import Live
+from agent_league.web.reader import Reader
+from agent_league.web.rendering import render
+from agent_league.web.sections import SECTIONS, Data, Section, read_progress
+from agent_league.web.site import LiveSite
+from tests.transport.wire import until
+from tests.web.seasons import play_on, reader_of, season_of
+from tests.web.serving import Visitor, visiting
+
+ALL = {section.name for section in SECTIONS}
+JSON = "?form=json"
+
+
+class Feed:
+    """The feed alone behind a server."""
+
+    def __init__(self, reader: Reader, log: JsonLogger | None = None, most: int | None = None) -> None:
+        self.live = Live(reader, LiveSite(), log, tick=0.01, most=most)
+
+    @property
+    def listeners(self) -> int:
+        return self.live.listeners
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.live(scope, receive, send)
+
+    async def close(self) -> None:
+        await self.live.close()
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Reader:
+    return reader_of(season_of(6, 0), tmp_path)
+
+
+@asynccontextmanager
+async def heard(reader: Reader, **more: Any) -> AsyncIterator[tuple[Visitor, Feed]]:
+    feed = Feed(reader, **more)
+    async with asyncio.timeout(30), visiting(feed) as visitor:
+        yield visitor, feed
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+async def test_a_listener_gets_everything_and_then_what_changes(reader: Reader, encoding: str) -> None:
+    async with heard(reader) as (visitor, _), visitor.listening(JSON, accept_encoding=encoding) as stream:
+        first = await stream.next()
+        play_on(reader.season, 1)
+        second = await stream.next()
+        third = stream.until("progress", {"played": 4})
+        play_on(reader.season, 3)
+        assert (await third).sections["standings"]["rows"][0]["played"] > 0
+    assert first is not None
+    assert second is not None
+    assert set(first.sections) == ALL
+    assert ALL - {"agents"} <= set(second.sections), "agents are looked at less often"
+    assert second.sections["progress"]["played"] == 1
+    boot, version = first.id.split("-")
+    assert second.id == f"{boot}-{int(version) + 1}"
+    assert stream.reply.headers.get("content-encoding", "identity") == encoding
+
+
+async def test_the_last_state_is_that_of_the_season(reader: Reader) -> None:
+    async with heard(reader) as (visitor, _), visitor.listening(JSON) as stream:
+        for _ in range(15):
+            play_on(reader.season, 1)
+            await asyncio.sleep(0)
+        last = await stream.until("progress", {"phase": "COMPLETED"})
+    told = [(row["player_id"], row["points"]) for row in last.sections["standings"]["rows"]]
+    assert told == [(row.player_id, row.points) for row in reader.season.standings()]
+    assert last.sections["progress"] == read_progress(reader)
+
+
+async def test_much_that_happens_at_once_is_one_message(reader: Reader) -> None:
+    async with heard(reader) as (visitor, _), visitor.listening(JSON) as stream:
+        first = await stream.next()
+        play_on(reader.season, 12)
+        second = await stream.next()
+    assert first is not None
+    assert second is not None
+    assert second.sections["progress"]["played"] == 12
+    assert int(second.id.split("-")[1]) == int(first.id.split("-")[1]) + 1
+
+
+@pytest.mark.parametrize("way", ["header", "query"])
+async def test_who_comes_back_gets_what_changed_meanwhile_and_nothing_else(reader: Reader, way: str) -> None:
+    async with heard(reader) as (visitor, feed):
+        async with visitor.listening(JSON) as stream:
+            first = await stream.next()
+        assert first is not None
+        await until(lambda: not feed.listeners)
+        reader.season.set_paused(is_paused=True)
+        back = (
+            visitor.listening(JSON, last_event_id=first.id)
+            if way == "header"
+            else visitor.listening(f"{JSON}&since={first.id}")
+        )
+        async with back as stream:
+            second = await stream.next()
+    assert second is not None
+    assert set(second.sections) == {"progress", "feed"}
+    assert second.sections["progress"]["is_paused"]
+
+
+async def test_who_has_seen_everything_is_told_nothing_before_something_happens(reader: Reader) -> None:
+    async with heard(reader) as (visitor, _), visitor.listening(JSON) as stream:
+        first = await stream.next()
+        assert first is not None
+        async with visitor.listening(JSON, last_event_id=first.id) as other:
+            reader.season.set_paused(is_paused=True)
+            second = await other.next()
+    assert second is not None
+    assert set(second.sections) == {"progress", "feed"}
+
+
+@pytest.mark.parametrize(
+    "last", ["{boot}-99", "deadbeef-1", "nonsense", "-", "{boot}--1", "{boot}-1e9", "{boot}-" + "9" * 5000]
+)
+async def test_an_id_that_is_none_of_ours_gets_everything(reader: Reader, last: str) -> None:
+    async with heard(reader) as (visitor, feed), visitor.listening(JSON) as there:
+        await there.next()
+        async with visitor.listening(JSON, last_event_id=last.replace("{boot}", feed.live._boot)) as stream:
+            message = await stream.next()
+    assert message is not None
+    assert set(message.sections) == ALL
+
+
+async def test_a_page_and_its_feed_say_the_same(tmp_path: Path) -> None:
+    async with visiting(WebApp(reader_of(season_of(5, 4), tmp_path))) as visitor, visitor.listening() as stream:
+        message = await stream.next()
+        page = (await visitor.get("/")).text
+    assert message is not None
+    for name in ALL:
+        assert message.sections[name] in page
+
+
+async def test_another_form_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    async with visiting(WebApp(reader_of(season_of(2, 0), tmp_path))) as visitor:
+        reply = await visitor.get("/events?form=%3Cxml%3E")
+    assert reply.status == 400
+    assert "&#x27;&lt;xml&gt;&#x27;; expected html or json" in reply.text
+
+
+async def test_what_many_listen_to_is_written_once(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+
+    def counted(template: str, *rest: Any) -> str:
+        written.append(template)
+        return render(template, *rest)
+
+    monkeypatch.setattr(web_live, "render", counted)
+    async with heard(reader) as (visitor, feed):
+        streams = [visitor.listening() for _ in range(8)]
+        entered = [await stream.__aenter__() for stream in streams]
+        for stream in entered:
+            await stream.next()
+        written.clear()
+        play_on(reader.season, 1)
+        for stream in entered:
+            message = await stream.next()
+            assert message is not None
+            assert "standings" in message.sections
+        assert feed.listeners == 8
+        assert len(written) == len(set(written)) >= len(ALL - {"agents"})
+        for way in streams:
+            await way.__aexit__(None, None, None)
+
+
+async def test_nothing_is_read_while_nobody_listens_and_the_season_not_before_something_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: Counter[str] = Counter()
+
+    def reading(name: str) -> Callable[[Reader], Data]:
+        def read(_: Reader) -> Data:
+            reads[name] += 1
+            return {"reads": reads[name]}
+
+        return read
+
+    restless = Section("agents", reading("agents"), "_agents.html", rest=0)
+    monkeypatch.setattr(web_live, "SECTIONS", (Section("feed", reading("feed"), "_feed.html"), restless))
+    async with heard(reader_of(season_of(2, 0), tmp_path)) as (visitor, feed):
+        async with visitor.listening(JSON) as stream:
+            await stream.until("agents", {"reads": 3})
+        await until(lambda: not feed.listeners)
+        ticking = feed.live._ticking
+        assert ticking is not None
+        await ticking
+    assert reads["feed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("there", "newcomer"),
+    [(("a", "b", "c", "d"), "e"), (("a", "a"), "a")],
+    ids=["so many in all", "half of them from one place"],
+)
+async def test_only_so_many_may_listen(reader: Reader, there: tuple[str, ...], newcomer: str) -> None:
+    live = Live(reader, LiveSite(), most=4)
+
+    async def attend(address: str) -> None:
+        async def send(_: Any) -> None:
+            """Takes everything."""
+
+        async def receive() -> Any:
+            await asyncio.Event().wait()
+
+        asked = {"type": "http", "method": "GET", "path": "/events", "query_string": b"", "headers": []}
+        await live({**asked, "client": (address, 1)}, receive, send)
+
+    listening = [asyncio.create_task(attend(address)) for address in there]
+    await until(lambda: live.listeners == len(there))
+    with pytest.raises(HTTPException) as refused:
+        await attend(newcomer)
+    assert refused.value.status_code == 503
+    listening.pop().cancel()
+    await until(lambda: live.listeners == len(there) - 1)
+    listening.append(asyncio.create_task(attend(newcomer)))
+    await until(lambda: live.listeners == len(there))
+    await live.close()
+    await asyncio.gather(*listening)
+
+
+async def test_of_a_listener_that_does_not_read_only_its_place_is_kept(reader: Reader) -> None:
+    """A listener whose connection takes nothing more: the feed waits, and goes on with the last state alone."""
+    live = Live(reader, LiveSite(), tick=0.001)
+    may_go_on, is_stuck = asyncio.Event(), asyncio.Event()
+    sent: list[bytes] = []
+
+    async def send(event: Any) -> None:
+        sent.append(event.get("body", b""))
+        if b"data: {" in sent[-1] and not may_go_on.is_set():
+            is_stuck.set()
+            await may_go_on.wait()
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    scope = {"type": "http", "method": "GET", "path": "/events", "query_string": b"form=json", "headers": []}
+    async with asyncio.timeout(30):
+        serving = asyncio.create_task(live(scope, receive, send))
+        await is_stuck.wait()
+        for _ in range(9):
+            seen = live._version
+            play_on(reader.season, 1)
+            await until(lambda seen=seen: live._version > seen)  # type: ignore[misc]
+        may_go_on.set()
+        await live.close()
+        await serving
+    messages = [orjson.loads(body.partition(b"data: ")[2]) for body in sent if b"data: {" in body]
+    assert [message["progress"]["played"] for message in messages] == [0, 9]
+
+
+async def test_who_goes_away_is_forgotten(reader: Reader) -> None:
+    async with heard(reader) as (visitor, feed):
+        async with visitor.listening(JSON) as stream:
+            await stream.next()
+            assert feed.listeners == 1
+        await until(lambda: not feed.listeners)
+
+
+async def test_when_the_manager_ends_everybody_has_heard_how_it_ended(reader: Reader) -> None:
+    async with heard(reader) as (visitor, feed):
+        feed.live._tick_seconds = 3600
+        async with visitor.listening(JSON) as stream:
+            await stream.next()
+            play_on(reader.season, 15)
+            await feed.close()
+            last = await stream.next()
+            assert await stream.next() is None
+        with pytest.raises(AssertionError, match="come again in a while"):
+            async with visitor.listening(JSON):
+                pass
+    assert last is not None
+    assert last.sections["progress"]["phase"] == "COMPLETED"
+
+
+async def test_a_quiet_stream_beats_and_outlasts_the_servers_patience(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_live, "HEARTBEAT_SECONDS", 0.1)
+    async with (
+        asyncio.timeout(30),
+        visiting(Feed(reader), limits=Limits(patience=0.1)) as visitor,
+        visitor.listening(JSON) as stream,
+    ):
+        await stream.next()
+        while stream.beats < 5:
+            assert await stream.next() is not None
+        play_on(reader.season, 1)
+        assert (await stream.until("progress", {"played": 1})).id
+
+
+async def test_a_section_that_fails_is_logged_and_comes_when_it_can(
+    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trouble: list[Exception] = []
+
+    def read(reader: Reader) -> Data:
+        if trouble:
+            raise trouble.pop()
+        return read_progress(reader)
+
+    monkeypatch.setattr(web_live, "SECTIONS", (Section("progress", read, "_progress.html"),))
+    log = JsonLogger("league", "league_of_tests", tmp_path)
+    async with heard(reader, log=log) as (visitor, _), visitor.listening(JSON) as stream:
+        await stream.next()
+        trouble.append(ValueError("not now"))
+        play_on(reader.season, 1)
+        await stream.until("progress", {"played": 1})
+    log.close()
+    assert "not now" in log.log_file.read_text()

@@ -1,0 +1,282 @@
+"""The page of a match: head, steps and conversation of real matches, and nothing of one that is not over."""
+
+import html
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.arena.in_process import play_in_process, seated
+from agent_league.games.registry import load_game
+from agent_league.league.app import LeagueManager
+from agent_league.model.results import MatchResult, Outcome, Termination
+from agent_league.storage.files import write_json
+from agent_league.storage.paths import DataPaths
+from agent_league.testing.peers import Params, ScriptedPlayer, hang
+from agent_league.transport.memory import MemoryNetwork
+from agent_league.web.conversation import LONGEST_JSON, MOST_ENTRIES, conversation, pretty
+from agent_league.web.framing import read_page, write_page
+from agent_league.web.page import NoSuchThing
+from agent_league.web.pages.match import MATCH, MOST_STEPS
+from agent_league.web.reader import Reader
+from agent_league.web.site import FileSite, LiveSite, Site
+from tests.conftest import FAST, PlanMaker
+from tests.games.test_built_in import GAMES
+from tests.referee.tampering import ODD_VALUES
+from tests.web.seasons import reader_of, season_of
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+def page(reader: Reader, key: str = "R1M1", site: Site | None = None) -> str:
+    site = site or LiveSite()
+    return write_page(MATCH, read_page(MATCH, key, reader, site), site)
+
+
+def words(text: str) -> str:
+    """What stands in a page, without its elements."""
+    body = text.partition("<main")[2].partition("</main>")[0]
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+@pytest.mark.parametrize("game_type", GAMES)
+async def test_a_match_of_any_game_is_drawn_step_by_step(plan: PlanMaker, home: Path, game_type: str) -> None:
+    manager, _ = await play_in_process(plan(players=2, referees=1, game=game_type, seed="5", strategies=("random",)))
+    reader = reader_of(manager.season, home)
+    text, told = page(reader), words(page(reader))
+    assert load_game(game_type).title in told
+    steps = re.findall(r'<li class="step" id="step-(\d+)"', text)
+    assert steps == [str(number) for number in range(len(steps))]
+    assert text.count('<div class="scene">') == len(steps) > 1
+    assert "<pre class=" not in text
+    file = json.loads(reader.paths.match(manager.season.league_id, "R1M1").read_text())
+    assert file["result"]["reason"] in told
+    assert file["draw"]["seed"] in told
+    assert file["draw"]["commitment"] in told
+    assert f"league verify data/matches/{manager.season.league_id}/R1M1.json" in told
+    assert f"{len([line for line in file['transcript'] if line['direction'] != 'drawn'])} messages" in told
+    assert ("Rounds" in told) is ("rounds" in str(manager.season.results["R1M1"].details) or "round 1" in told)
+
+
+@dataclass
+class Trouble:
+    """A league of two in which a guest, whose name is a script, is silent once and illegal once."""
+
+    reader: Reader
+    file: dict[str, Any]
+    guest_id: str
+
+
+@pytest.fixture
+async def trouble(plan: PlanMaker, home: Path) -> Trouble:
+    planned = plan(FAST, players=2, referees=1, strategies=("always_even",), seed="3")
+    network = MemoryNetwork()
+    tries = iter([hang, "Even", "odd"])
+
+    async def choose(params: Params) -> Any:
+        one = next(tries)
+        if one is hang:
+            return await hang(params)
+        return {"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": one, "comment": SCRIPT}
+
+    guest = ScriptedPlayer(SCRIPT, "http://localhost:9000/mcp", scripts={"choose_parity": choose})
+    network.attach(guest.endpoint, guest.answer)
+    async with seated(network, planned.seats[:1]) as (manager,):
+        assert isinstance(manager, LeagueManager)
+        async with seated(network, planned.seats[1:-1]):
+            await guest.register(network, "http://localhost:8000/mcp")
+            await manager.completed.wait()
+    reader = reader_of(manager.season, home)
+    file = json.loads(reader.paths.match(manager.season.league_id, "R1M1").read_text())
+    return Trouble(reader, file, guest.player_id)
+
+
+async def test_retries_errors_and_what_was_put_up_with_are_seen(trouble: Trouble) -> None:
+    text, told = page(trouble.reader), words(page(trouble.reader))
+    assert "E001" in told
+    assert "TIMEOUT_ERROR" in told
+    assert "E004" in told
+    assert "INVALID_PARITY_CHOICE" in told
+    assert "try 2" in told
+    assert "try 3" in told
+    assert "no answer" in told
+    assert "put up with: " in told
+    side = "ab"[list(trouble.file["players"].values()).index(trouble.guest_id)]
+    assert text.count(f'class="message {side} back bad"') == 2
+    assert text.count(f'class="message {side} out bad"') == 2
+    assert text.count(" bad") == 4
+    for state in ("waiting for players", "collecting moves", "drawing", "finished"):
+        assert f'<li class="divider"><span>{state}</span></li>' in text
+    failed = re.findall(r'<li class="message . back bad">(.*?)</li>', text, re.DOTALL)
+    assert ["E001" in failed[0], "E004" in failed[1]] == [True, True]
+
+
+async def test_nobody_s_address_is_told(trouble: Trouble) -> None:
+    assert "localhost:9000" in str(trouble.file["transcript"])
+    assert "localhost:9000" not in page(trouble.reader)
+    assert "no answer from its address" in words(page(trouble.reader))
+
+
+async def test_a_name_and_an_answer_that_are_a_script_do_no_harm(trouble: Trouble) -> None:
+    text = page(trouble.reader)
+    assert SCRIPT not in text
+    assert html.escape(SCRIPT) in text
+    assert text.count("<script") == 1
+    assert not re.search(r"<[^>]* (style|on\w+)=", text)
+
+
+async def test_every_message_is_there_in_order_with_its_json(trouble: Trouble) -> None:
+    text = page(trouble.reader)
+    said = [line for line in trouble.file["transcript"] if line["direction"] != "drawn"]
+    assert len(re.findall(r'<li class="message ', text)) == len(said)
+    shown = [json.loads(html.unescape(block)) for block in re.findall(r"</summary><pre>(.*?)</pre>", text, re.DOTALL)]
+    written = json.dumps([line["message"] for line in said if line["message"] is not None])
+    assert shown == json.loads(written.replace("http://localhost:9000/mcp", "its address"))
+
+
+async def test_a_damaged_file_makes_a_page_all_the_same(trouble: Trouble) -> None:
+    path = trouble.reader.paths.match(trouble.file["league_id"], "R1M1")
+    for name in trouble.file.keys() - {"match_id", "referee_id", "result", "transcript"}:
+        for value in ODD_VALUES:
+            write_json(path, {**trouble.file, name: value})
+            text = page(trouble.reader)
+            assert "E001" in text
+            assert SCRIPT not in text
+
+
+async def test_a_file_of_another_match_is_none_of_this_one(trouble: Trouble) -> None:
+    write_json(trouble.reader.paths.match(trouble.file["league_id"], "R1M1"), {**trouble.file, "referee_id": "REF09"})
+    assert "What was said is not in this SHARED folder" in words(page(trouble.reader))
+
+
+async def test_an_exported_page_needs_no_server(trouble: Trouble) -> None:
+    text = page(trouble.reader, site=FileSite(1))
+    assert "data-live" not in text
+    links = re.findall(r'(?:href|src)="([^"]*)"', text)
+    assert links
+    assert all(link.startswith(("../", "#")) for link in links)
+
+
+def test_a_match_that_is_not_over_tells_its_state_and_no_more(home: Path) -> None:
+    season = season_of(4, played=0)
+    reader = reader_of(season, home)
+    season.assign("R1M1", "REF01")
+    folder = DataPaths(home)
+    secret = {"match_id": "R1M1", "moves": [{"P01": "secret"}], "transcript": [{"direction": "sent", "at": "secret"}]}
+    write_json(folder.match(season.league_id, "R1M1"), secret)
+    running, waiting = page(reader), page(reader, "R3M1")
+    assert 'data-state="RUNNING" data-live' in running
+    assert "Referee 1" in running
+    assert "secret" not in running
+    assert "The conversation" not in running
+    assert 'data-state="PENDING"' in waiting
+    assert "not yet given to one" in waiting
+
+
+def test_a_match_whose_file_is_elsewhere_is_what_the_league_knows(home: Path) -> None:
+    season = season_of(2, played=0)
+    season.assign("R1M1", "REF01")
+    details = {"drawn_number": 4, "choices": {"P01": "even", "P02": "odd"}}
+    season.record(MatchResult("R1M1", 1, ("P01", "P02"), Outcome.WIN, "P01", details), "REF01")
+    text, told = page(reader_of(season, home)), words(page(reader_of(season, home)))
+    assert text.count('<li class="step"') == 3
+    assert "Player 1 won" in told
+    assert "not in this SHARED folder; referee REF01 keeps it as data/matches/league_of_tests/R1M1.json" in told
+    assert "Fair draw" not in told
+
+
+def test_a_match_that_was_broken_off_or_lost_technically_says_why(home: Path) -> None:
+    season = season_of(3, played=0)
+    outcomes = {
+        "R1M1": ({"P02": Termination.VOID, "P03": Termination.VOID}, {"fault": f"the referee fell {SCRIPT}"}),
+        "R2M1": ({"P01": Termination.MOVE_TIMEOUT}, {}),
+    }
+    for round_, (match_id, (terminations, details)) in zip(season.schedule.rounds, outcomes.items(), strict=False):
+        season.begin_round(round_)
+        season.assign(match_id, "REF01")
+        players = round_.pairings[0].players
+        ended = dict(zip(players, terminations.values(), strict=False))
+        winner = None if len(ended) == 2 else players[1]
+        season.record(
+            MatchResult(match_id, round_.round_id, players, Outcome.TECHNICAL_LOSS, winner, details, ended), "REF01"
+        )
+        season.complete_round(round_.round_id)
+    reader = reader_of(season, home)
+    assert f"Broken off: the referee fell {SCRIPT}" in words(page(reader))
+    assert SCRIPT not in page(reader)
+    told = words(page(reader, "R2M1"))
+    assert "didn't answer a question in time" in told
+    assert "lost technically" in told
+
+
+def test_a_match_that_is_not_there_is_told_with_those_that_are(home: Path) -> None:
+    with pytest.raises(NoSuchThing, match="There is no match 'R9M9' in this league: they are R1M1 to R3M2"):
+        page(reader_of(season_of(4), home), "R9M9")
+    with pytest.raises(NoSuchThing, match="the league has not begun"):
+        page(reader_of(season_of(4, started=False), home), "R1M1")
+
+
+def test_there_is_a_page_for_each_match(home: Path) -> None:
+    assert list(MATCH.keys(reader_of(season_of(3), home))) == ["R1M1", "R2M1", "R3M1"]
+
+
+async def test_a_long_match_is_cut_where_a_page_would_be_too_long(plan: PlanMaker, home: Path) -> None:
+    rounds = MOST_STEPS + 20
+    overrides = {"game_parameters": {"repeat": rounds}}
+    planned = plan(overrides, players=2, referees=1, game="prisoners_dilemma", strategies=("random",))
+    manager, _ = await play_in_process(planned)
+    text, told = page(reader_of(manager.season, home)), words(page(reader_of(manager.season, home)))
+    assert text.count('<li class="step"') == MOST_STEPS
+    assert f"How the first {MOST_STEPS - 1} of {rounds} rounds ended." in told
+    assert f"{rounds - MOST_STEPS} earlier rounds are not shown." in told
+    assert len(re.findall(r'<li class="(?:message|divider)[ "]', text)) == MOST_ENTRIES + 1
+    assert re.search(r"\d+ more lie between these; they are in the file", told)
+    assert "GAME_OVER" in text.replace("<wbr>", "").rpartition("more lie between")[2]
+    assert len(text) < 700_000
+
+
+def test_whatever_stands_in_a_transcript_a_conversation_comes_of_it() -> None:
+    base = {"at": "2025-01-15T10:00:00.000Z", "direction": "failed", "player_id": "P01", "method": "choose_parity"}
+    fields = ("at", "direction", "player_id", "method", "attempt", "latency_ms", "error_code", "error", "message")
+    for name in (*fields, "tolerated", "token", "outcome", "step", "state"):
+        for value in ODD_VALUES:
+            content = {
+                "players": value,
+                "transcript": [{**base, name: value}, value],
+                "lifecycle": [value, {name: value}],
+            }
+            assert len(conversation(content)) >= 1
+    for value in ODD_VALUES:
+        assert conversation({"players": value, "transcript": value, "lifecycle": value}) == []
+
+
+def test_a_state_stands_before_what_was_said_in_it_also_within_one_millisecond() -> None:
+    at = "2025-01-15T10:00:00.000Z"
+    states = ("WAITING_FOR_PLAYERS", "COLLECTING_CHOICES", "DRAWING_NUMBER", "FINISHED")
+    lines = [
+        {"at": at, "direction": "sent", "player_id": "P01", "method": "handle_game_invitation"},
+        {"at": at, "direction": "received", "player_id": "P01", "method": "handle_game_invitation"},
+        {"at": at, "direction": "sent", "player_id": "P01", "method": "choose_parity"},
+        {"at": at, "direction": "drawn", "outcome": 4},
+        {"at": at, "direction": "sent", "player_id": "P01", "method": "notify_match_result"},
+    ]
+    told = conversation({"transcript": lines, "lifecycle": [{"state": state, "at": at} for state in states]})
+    kinds = [entry.kind for entry in told]
+    assert kinds == ["state", "sent", "received", "state", "sent", "state", "drawn", "state", "sent"]
+
+
+def test_json_is_pretty_and_stays_json_and_a_huge_message_is_cut() -> None:
+    value = {"a": [1, 2, {"b": "x" * 90}], "c": {}, "d": [], "e": {"f": [1, 2, 3]}}
+    assert json.loads(pretty(value)) == value
+    assert '  "e": {"f": [1, 2, 3]}' in pretty(value)
+    line = {"at": "", "direction": "received", "player_id": "P01", "message": {"text": "x" * 50_000, "n": [1] * 500}}
+    (entry,) = conversation({"transcript": [line]})
+    assert len(entry.json) < LONGEST_JSON + 50
+    assert entry.json.endswith("letters more")
+    line["message"] = {"rounds": [["cooperate", "defect"]] * 500, "end": 7}
+    (entry,) = conversation({"transcript": [line]})
+    assert '"... 492 more ..."' in entry.json
+    assert '"end": 7' in entry.json

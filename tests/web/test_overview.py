@@ -1,0 +1,197 @@
+"""The overview: what it shows of a league before, while and after it is played."""
+
+import re
+from html import unescape
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from agent_league.model.results import MatchResult, Outcome, Termination
+from agent_league.transport.meter import Meter
+from agent_league.web.chronicle import Chronicle
+from agent_league.web.framing import read_page, write_page
+from agent_league.web.pages.overview import OVERVIEW
+from agent_league.web.reader import Invitation, Reader
+from agent_league.web.sections import SHOWN_NEWS, read_agents, read_feed, read_progress, read_round, read_standings
+from agent_league.web.site import FileSite, LiveSite, Site
+from tests.web.seasons import play_on, reader_of, season_of
+
+LIVE = LiveSite()
+
+
+def shown(reader: Reader, site: Site = LIVE) -> str:
+    return write_page(OVERVIEW, read_page(OVERVIEW, "", reader, site), site)
+
+
+def words(page: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+def test_before_the_start_it_says_who_is_awaited_and_how_to_join(tmp_path: Path) -> None:
+    season = season_of(3, referees=1, started=False)
+    invitation = Invitation("http://localhost:8000/mcp", 4, 2)
+    text = words(shown(Reader(season, tmp_path, Chronicle(season), invitation=invitation)))
+    assert "Registration open" in text
+    assert "once 4 players and 2 referees are in; 3 and 1 are." in text
+    assert "league player --manager http://localhost:8000" in text
+    assert "register_player at http://localhost:8000/mcp" in text
+    assert "Player 1 Player 2 Player 3" in text
+
+
+@pytest.mark.parametrize(
+    ("players", "sentence"),
+    [(1, "It can't start yet: 1 players are registered"), (2, "it starts when the organiser says so")],
+)
+def test_a_league_that_waits_for_its_organiser_says_what_is_missing(
+    tmp_path: Path, players: int, sentence: str
+) -> None:
+    season = season_of(players, started=False)
+    reader = Reader(season, tmp_path, Chronicle(season), invitation=Invitation("http://localhost:8000/mcp"))
+    assert sentence in words(shown(reader))
+
+
+def test_nobody_is_asked_to_join_where_registration_is_closed(tmp_path: Path) -> None:
+    season = season_of(3, started=False)
+    season.set_open(is_open=False)
+    reader = Reader(season, tmp_path, Chronicle(season), invitation=Invitation("http://localhost:8000/mcp", 4, 2))
+    assert "Registration closed" in shown(reader)
+    assert "How to join" not in shown(reader)
+
+
+def test_a_running_league_shows_how_far_it_is(tmp_path: Path) -> None:
+    reader = reader_of(season_of(6, 7), tmp_path)
+    page = shown(reader)
+    assert '<progress max="15" value="7"' in page
+    assert "7 of 15 matches round 3 of 5" in words(page)
+    season = reader.season
+    season.set_paused(is_paused=True)
+    assert "Paused" in words(shown(reader))
+
+
+def test_a_league_that_is_over_shows_its_champion(tmp_path: Path) -> None:
+    season = season_of(4)
+    text = words(shown(reader_of(season, tmp_path)))
+    first = season.standings()[0]
+    assert f"Champion {first.display_name} {first.points} points" in text
+    assert "Final table" in text
+
+
+def test_where_every_match_was_broken_off_there_is_no_champion(tmp_path: Path) -> None:
+    season = season_of(2, 0)
+    players = season.schedule.pairings[0].players
+    void = dict.fromkeys(players, Termination.VOID)
+    season.record(MatchResult("R1M1", 1, players, Outcome.TECHNICAL_LOSS, None, terminations=void), "REF01")
+    season.complete_round(1)
+    season.complete()
+    assert "There is no champion: every match was broken off." in shown(reader_of(season, tmp_path))
+
+
+def test_the_table_tells_who_has_moved_since_the_last_round(tmp_path: Path) -> None:
+    season = season_of(30, 200)
+    chronicle = Chronicle(season)
+    rows = read_standings(Reader(season, tmp_path, chronicle))["rows"]
+    before = chronicle.places[season.rounds_completed - 1]
+    assert [row["player_id"] for row in rows] == [row.player_id for row in season.standings()]
+    assert [row["moved"] for row in rows] == [before[row["player_id"]].rank - row["rank"] for row in rows]
+    assert any(row["moved"] > 0 for row in rows), "or this test shows nothing"
+
+
+def test_form_is_told_in_letters(tmp_path: Path) -> None:
+    for row in read_standings(reader_of(season_of(6, 7), tmp_path))["rows"]:
+        letters = [one["letter"] for one in row["form"]]
+        assert [letters.count(letter) for letter in "WDL"] == [row["wins"], row["draws"], row["losses"]]
+
+
+def test_movement_is_told_in_words_too(tmp_path: Path) -> None:
+    rows = {row["player_id"]: row["moved"] for row in read_standings(reader_of(season_of(30, 200), tmp_path))["rows"]}
+    assert {moved > 0 for moved in rows.values() if moved} == {True, False}, "or this test shows nothing"
+    page = shown(reader_of(season_of(30, 200), tmp_path))
+    for player_id, moved in rows.items():
+        row = page.partition(f'<tr data-key="{player_id}">')[2].partition("</tr>")[0]
+        wanted = f"up {moved}" if moved > 0 else f"down {-moved}" if moved < 0 else "same place"
+        assert wanted in words(row)
+
+
+def test_matches_of_the_round_stand_in_their_states(tmp_path: Path) -> None:
+    season = season_of(16, 2, referees=1)
+    matches = read_round(reader_of(season, tmp_path))["matches"]
+    assert [match["state"] for match in matches] == ["finished"] * 2 + ["playing"] * 2 + ["waiting"] * 4
+    page = shown(reader_of(season, tmp_path))
+    assert "playing, REF01" in page
+    assert page.count('class="waiting"') == 4
+
+
+def test_a_technical_loss_names_who_failed_and_how(tmp_path: Path) -> None:
+    season = season_of(2, 0)
+    first, second = season.schedule.pairings[0].players
+    how = {first: Termination.NORMAL, second: Termination.MOVE_TIMEOUT}
+    season.record(MatchResult("R1M1", 1, (first, second), Outcome.TECHNICAL_LOSS, first, terminations=how), "REF01")
+    text = words(shown(reader_of(season, tmp_path)))
+    assert "Player 2 didn't answer a question in time" in text
+    assert "technical" in text
+
+
+def test_the_feed_has_the_newest_first_and_not_everything(tmp_path: Path) -> None:
+    reader = reader_of(season_of(30, 0), tmp_path)
+    play_on(reader.season, 200)
+    items = read_feed(reader)["items"]
+    assert len(items) == SHOWN_NEWS
+    assert [item["number"] for item in items] == sorted((item["number"] for item in items), reverse=True)
+    assert items[0]["label"] == list(reader.season.results)[-1]
+
+
+def test_agents_are_shown_with_state_latency_and_failures_and_never_with_their_address(tmp_path: Path) -> None:
+    season, meter = season_of(3, 0), Meter()
+    reader = Reader(season, tmp_path, Chronicle(season), meter=meter)
+    meter._made(season.roster.players()["P01"].endpoint, "notify_round", "ok", 0.01234, True)
+    season.note_call("P02", ok=False)
+    season.suspend("P03", "3 failures in a row")
+    rows = {row["agent_id"]: row for row in read_agents(reader)["rows"]}
+    assert rows["P01"]["latency_ms"] == 12
+    assert rows["P02"]["latency_ms"] is None
+    assert (rows["P01"]["failures"], rows["P02"]["failures"]) == (0, 1)
+    assert rows["P03"]["state"] == "SUSPENDED"
+    assert rows["REF01"]["in_hand"] == 1
+    page = shown(reader)
+    assert "12 ms" in page
+    assert ":8101" not in page, "where a player is to be called is nobody's business but the league's"
+
+
+@pytest.mark.parametrize("phase", ["registration", "running", "over"])
+def test_names_do_no_harm_wherever_they_stand(tmp_path: Path, phase: str) -> None:
+    names = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "\u202egnp.exe", "\x1b[2J"]
+    season = season_of(5, None if phase == "over" else 3, names=names, started=phase != "registration")
+    page = shown(reader_of(season, tmp_path))
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert not re.search(r"<script(?! src=)|<img|\u202e|\x1b", page)
+    assert "{{ 7 * 7 }}" in page
+    assert "\\u202egnp.exe" in page
+
+
+def test_an_exported_overview_has_nothing_that_only_a_server_can_do(tmp_path: Path) -> None:
+    page = shown(reader_of(season_of(4), tmp_path), FileSite())
+    for word in ("<script", "connection", "/events", "latency", 'href="/', 'src="/'):
+        assert word not in page.lower()
+    assert 'href="players/P01.html"' in page
+
+
+def test_nothing_on_it_needs_what_the_policy_forbids(tmp_path: Path) -> None:
+    page = shown(reader_of(season_of(8, 9), tmp_path))
+    assert not re.search(r"\sstyle=|\son\w+=|<script(?! src=)|<style", page)
+
+
+@pytest.mark.parametrize(("played", "is_started"), [(0, False), (3, True), (None, True)])
+def test_what_programs_get_is_plain_data(tmp_path: Path, played: int | None, is_started: bool) -> None:
+    progress = read_progress(reader_of(season_of(4, played, started=is_started), tmp_path))
+    assert {type(value) for value in progress.values()} <= {str, int, bool, dict, type(None)}
+
+
+def test_headings_are_in_order_and_ids_are_given_once(tmp_path: Path) -> None:
+    page = shown(reader_of(season_of(4, 3), tmp_path))
+    levels = [int(level) for level in re.findall(r"<h(\d)", page)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    ids = re.findall(r'\sid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))

@@ -1,0 +1,67 @@
+"""The page on which people take a seat."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.web.framing import read_page, write_page
+from agent_league.web.pages.play import PLAY
+from agent_league.web.reader import Reader, SeatsOffered
+from agent_league.web.site import LiveSite
+from tests.web.seasons import reader_of, season_of
+
+OFFER = SeatsOffered(move_seconds=30, fallback="random")
+
+
+def shown(reader: Reader) -> str:
+    return write_page(PLAY, read_page(PLAY, "", reader, LiveSite()), LiveSite())
+
+
+def page(tmp_path: Path, offer: SeatsOffered | None = OFFER, **season: Any) -> str:
+    reader = reader_of(season_of(**season), tmp_path)
+    reader.seats = offer
+    return shown(reader)
+
+
+def test_before_the_start_there_is_a_form_and_what_one_wants_to_know(tmp_path: Path) -> None:
+    reader = reader_of(season_of(2, started=False, game_type="connect_four"), tmp_path)
+    reader.seats = OFFER
+    del reader.season.roster._members["P02"]
+    text = shown(reader)
+    assert 'id="seat-form"' in text
+    assert 'maxlength="40"' in text
+    assert "Connect Four" in text
+    assert "30 seconds; then the strategy <b>random</b> plays for you" in text
+    assert "1 more may come" in text
+
+
+@pytest.mark.parametrize(
+    ("season", "said"),
+    [
+        ({"players": 4, "played": 1}, "The league is being played"),
+        ({"players": 4}, "The league is over."),
+        ({"players": 4, "started": False}, "The league is full."),
+        ({"players": 4, "started": False, "offer": None}, "no seats in the browser"),
+    ],
+)
+def test_whoever_can_t_take_a_seat_is_told_why_and_may_look_on(
+    tmp_path: Path, season: dict[str, Any], said: str
+) -> None:
+    text = page(tmp_path, **season)
+    assert said in text
+    assert 'class="button primary" href="/"' in text
+    assert "seat-form" not in text
+
+
+def test_a_closed_registration_takes_nobody(tmp_path: Path) -> None:
+    reader = reader_of(season_of(4, started=False), tmp_path)
+    reader.seats = OFFER
+    reader.season.set_open(is_open=False)
+    assert "Registration is closed at the moment." in shown(reader)
+
+
+def test_a_game_that_is_not_installed_here_is_called_by_its_name(tmp_path: Path) -> None:
+    assert '<h2 id="game-title">chess_of_mars</h2>' in page(
+        tmp_path, players=2, started=False, game_type="chess_of_mars"
+    )

@@ -1,0 +1,141 @@
+"""A player's page: its results, charts and habits, and nothing that is not over yet."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from agent_league.arena.in_process import play_in_process
+from agent_league.model.results import MatchResult, Outcome, Termination
+from agent_league.storage.files import write_json
+from agent_league.storage.paths import DataPaths
+from agent_league.web.page import NoSuchThing
+from agent_league.web.pages.player import PLAYER
+from tests.conftest import PlanMaker
+from tests.web.browsing import shown, text_of
+from tests.web.seasons import play_on, reader_of, season_of
+
+
+def test_all_its_matches_are_there_with_results_points_and_links(tmp_path: Path) -> None:
+    season = season_of(8)
+    rows = shown(PLAYER, reader_of(season, tmp_path), "P03").table("Matches of")
+    own = [one for one in season.results.values() if "P03" in one.players]
+    assert [row[0].one("a").attributes["href"] for row in rows] == [f"/matches/{one.match_id}" for one in own]
+    assert [int(row[4].text) for row in rows] == [season.scoring.points(one, "P03") for one in own]
+    opponents = [next(player_id for player_id in one.players if player_id != "P03") for one in own]
+    assert [row[1].one("span", "id").text for row in rows] == opponents
+
+
+def test_the_form_is_the_last_ten_results(tmp_path: Path) -> None:
+    page = shown(PLAYER, reader_of(season_of(14), tmp_path), "P05")
+    letters = [link for fact in page.all("div", "form") for link in fact.all("a")]
+    rows = page.table("Matches of")
+    assert [link.attributes["href"] for link in letters] == [row[0].one("a").attributes["href"] for row in rows[-10:]]
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_head_to_head_adds_up_to_the_standings(double: bool, tmp_path: Path) -> None:
+    season = season_of(6, double=double)
+    row = next(row for row in season.standings() if row.player_id == "P04")
+    duels = shown(PLAYER, reader_of(season, tmp_path), "P04").table("Record of")
+    assert len(duels) == 5
+    records = [tuple(map(int, duel[2].text.split("-"))) for duel in duels]
+    assert tuple(map(sum, zip(*records, strict=True))) == (row.wins, row.draws, row.losses)
+    assert sum(int(duel[3].text) for duel in duels) == row.points
+    assert all(len(duel[4].all("a")) == (2 if double else 1) for duel in duels)
+
+
+def test_charts_tell_in_words_where_it_stands(tmp_path: Path) -> None:
+    season = season_of(6)
+    row = next(row for row in season.standings() if row.player_id == "P02")
+    points, rank = shown(PLAYER, reader_of(season, tmp_path), "P02").all("svg", "chart")
+    best = season.standings()[0].points
+    assert points.one("desc").text == f"{row.points} points after round 5; whoever leads the table has {best}."
+    assert rank.one("desc").text.startswith(f"Rank {row.rank} of 6 after round 5;")
+
+
+def test_a_player_before_its_first_round_has_a_page_without_charts(tmp_path: Path) -> None:
+    for season in (season_of(4, 0), season_of(2, started=False)):
+        page = shown(PLAYER, reader_of(season, tmp_path), "P01")
+        assert not page.all("svg", "chart")
+        assert "Nothing is known before its first match is finished" in page.text
+
+
+def test_a_technical_loss_says_how_it_came_and_what_to_try(tmp_path: Path) -> None:
+    season = season_of(4, 0)
+    pairing = season.schedule.rounds[0].pairings[0]
+    one, other = pairing.players
+    ends = {one: Termination.NORMAL, other: Termination.MOVE_TIMEOUT}
+    result = MatchResult(pairing.match_id, 1, pairing.players, Outcome.TECHNICAL_LOSS, one, {}, ends)
+    season.record(result, season.assigned[pairing.match_id])
+    season.tolerate(other, ["camelCase in player_meta"])
+    page = shown(PLAYER, reader_of(season, tmp_path), other)
+    assert "didn't answer a question in time" in page.text
+    assert "league check URL" in page.text
+    assert "camelCase in player_meta" in page.text
+    assert "Technical losses" not in shown(PLAYER, reader_of(season, tmp_path), one).text
+
+
+def test_an_unknown_player_is_told_with_those_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(NoSuchThing, match=r"no player 'P9'.*there are: P01, P02, P03"):
+        PLAYER.read(reader_of(season_of(3), tmp_path), "P9")
+    with pytest.raises(NoSuchThing):
+        PLAYER.read(reader_of(season_of(3), tmp_path), "REF01")
+
+
+async def test_a_real_leagues_files_tell_how_a_player_plays(plan: PlanMaker, home: Path) -> None:
+    manager, _ = await play_in_process(plan(players=3, referees=1, game="tic_tac_toe", seed="7"))
+    season = manager.season
+    page = shown(PLAYER, reader_of(season, home), "P01")
+    moves = {row[0].text: int(row[3].text) for row in page.table("Share of each move")}
+    files = [orjson.loads(path.read_bytes()) for path in DataPaths(home).matches(season.league_id).glob("R*.json")]
+    played = [str(step["P01"]) for file in files for step in file["moves"] if "P01" in step]
+    assert moves == {move: played.count(move) for move in played}
+    noted = page.table("Opponent model")
+    assert {row[0].one("span", "id").text for row in noted} == {"P02", "P03"}
+
+
+def test_what_is_not_over_stays_hidden(tmp_path: Path) -> None:
+    season = season_of(4, 2)
+    paths = DataPaths(tmp_path)
+    running = season.schedule.rounds[1].pairings[0]
+    player_id, opponent_id = running.players
+    told = {"status": "WIN", "winner_player_id": player_id}
+    file = {"match_id": running.match_id, "referee_id": season.assigned[running.match_id], "result": told}
+    write_json(paths.match(season.league_id, running.match_id), {**file, "moves": [{player_id: "a-secret-move"}]})
+    noted = {"match_id": running.match_id, "league_id": season.league_id, "opponent_id": opponent_id, "outcome": "WIN"}
+    name = season.roster.players()[player_id].display_name
+    history = {"display_name": name, "matches": [{**noted, "opponent_moves": ["a-noted-move"]}]}
+    write_json(paths.history(player_id), history)
+    text = text_of(PLAYER, reader_of(season, tmp_path), player_id)
+    assert "a-secret-move" not in text
+    assert "a-noted-move" not in text
+    play_on(season, 100)
+    assert "a-noted-move" in text_of(PLAYER, reader_of(season, tmp_path), player_id)
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        {"display_name": "Somebody else"},
+        {"league_id": "another_league"},
+        {"opponent_id": "P04"},
+        {"opponent_moves": {"a-noted-move": "no list"}},
+        {"outcome": 3},
+    ],
+)
+def test_notes_of_another_league_or_player_and_spoilt_ones_are_left_out(
+    history: dict[str, object], tmp_path: Path
+) -> None:
+    season = season_of(4)
+    match = next(one for one in season.results.values() if set(one.players) == {"P01", "P02"})
+    noted = {"match_id": match.match_id, "league_id": season.league_id, "opponent_id": "P02", "outcome": "WIN"}
+    entry = {**noted, "opponent_moves": ["a-noted-move"], **history}
+    whole = {"display_name": "Player 1", "matches": [None, {}, entry]}
+    path = DataPaths(tmp_path).history("P01")
+    write_json(path, whole | {name: value for name, value in history.items() if name == "display_name"})
+    assert "a-noted-move" not in text_of(PLAYER, reader_of(season, tmp_path), "P01")
+
+
+def test_a_hundred_players_stay_within_bounds(tmp_path: Path) -> None:
+    assert len(text_of(PLAYER, reader_of(season_of(100), tmp_path), "P50")) < 110_000
