@@ -1102,6 +1102,11 @@ REQUIREMENTS = (
         "Pages",
         "With the admin token a person opens and closes registration, starts, pauses and resumes, suspends a player.",
         "browser/organiser::a_league_is_started_paused_resumed_and_rid_of_a_player_from_the_page",
+        "league/organiser::a_closed_registration_takes_nobody_new_and_says_why",
+        "league/organiser::a_pause_lets_the_match_in_play_end_and_no_other_begin",
+        "league/organiser::a_pause_outlasts_its_manager",
+        "league/organiser::a_suspended_player_loses_its_matches_technically_until_it_is_reinstated",
+        "league/organiser::the_organiser_s_token_may_stand_beside_the_message_and_nobody_else_s_will_do",
     ),
     needs(
         "Pages",
