@@ -7,7 +7,7 @@ import urllib.request
 from http.client import HTTPResponse
 from pathlib import Path
 
-from tests.cli.command import BOUND, free_ports, ports, running, until
+from tests.cli.command import BOUND, free_ports, league, ports, running, until
 
 
 def opened(url: str) -> HTTPResponse | None:
@@ -72,3 +72,26 @@ def test_a_manager_says_where_its_pages_are_where_it_has_any(tmp_path: Path) -> 
             manager.ends()
     assert [f"Watch it at http://localhost:{port}/\n" in manager.text for manager in managers] == [True, False]
     assert "Watch it at" not in managers[1].text
+
+
+def test_a_run_waits_for_the_people_who_are_to_play(tmp_path: Path) -> None:
+    where = ports()
+    command = ["run", "--home", tmp_path, "--players", "1", "--people", "1", "--set", "timeouts.move_timeout_sec=1"]
+    with running([*command, *where]) as (run,):
+        run.prints(f"It starts once one person takes a seat at http://localhost:{where[1]}/play")
+        url = f"http://localhost:{where[1]}/play"
+        with until(lambda: opened(url), "the page"):
+            pass
+        body = json.dumps({"name": "Ada"}).encode()
+        asked = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(asked, timeout=BOUND) as answer:
+            assert answer.status == 201
+        assert run.ends() == 0, run.text
+    assert "after 1 matches in 1 rounds" in run.text
+    assert "Ada" in run.text
+
+
+def test_people_need_pages(tmp_path: Path) -> None:
+    done = league("run", "--home", tmp_path, "--people", "1", "--no-web", *ports())
+    assert done.returncode == 2
+    assert "--people play on the manager's pages" in done.stderr

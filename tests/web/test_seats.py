@@ -1,7 +1,6 @@
 """People at seats in the browser: real agents over HTTP, and the requests that the page's script makes."""
 
 import asyncio
-import secrets
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -149,7 +148,7 @@ async def test_after_a_restart_the_handle_leads_back_to_the_same_seat(plan: Plan
         assert (status, "seats end with their league" in text) == (404, True)
 
 
-@pytest.mark.parametrize("handle", ["tok-" + secrets.token_urlsafe(16), "tok-x", "x" * 500, "%2e%2e%2fetc", "tok-é"])
+@pytest.mark.parametrize("handle", ["tok-" + "A" * 22, "tok-x", "x" * 500, "%2e%2e%2fetc", "tok-é"])
 async def test_a_handle_that_is_nobody_s_opens_nothing(plan: PlanMaker, handle: str) -> None:
     async with visited(league(plan)) as browser:
         for path in (f"/play/{handle}", f"/play/{handle}/events"):

@@ -69,6 +69,8 @@ class LeagueRequest:
     game: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Of the game."""
+    people: int = 0
+    """Who play in the browser, beside the players."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class LeaguePlan:
     manager: Seat
     referees: tuple[Seat, ...]
     players: tuple[Seat, ...]
+    people: int = 0
+    """Who are awaited in the browser."""
 
     @property
     def seats(self) -> tuple[Seat, ...]:
@@ -120,8 +124,9 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
     agents = loader.load_agents()
     players = request.players if request.players is not None else len(agents.active_players)
     referees = request.referees if request.referees is not None else len(agents.active_referees)
-    if players < 2:
-        raise UserError(f"A league needs at least 2 players, not {players}.")
+    everybody = players + request.people
+    if everybody < 2:
+        raise UserError(f"A league needs at least 2 players, not {everybody}.")
     if referees < 1:
         raise UserError(f"A league needs at least 1 referee, not {referees}.")
     network = system.network
@@ -135,27 +140,30 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
         expected = " or ".join(LOOPBACK_NAMES)
         problem = f"`league run` stays on this machine; expected {expected}, found {network.base_host!r}"
         raise loader.wrong("system.json", "network.base_host", problem)
-    if request.players is not None:
-        league = _resized(league, players, "scheduling.matches_per_round" in loader.overrides)
+    if request.players is not None or request.people:
+        league = _resized(league, everybody, "scheduling.matches_per_round" in loader.overrides)
     if request.protocol == "v1" and "scheduling.format" not in loader.overrides:
         league = _doubled(league)
-    check_size(loader, league, players)
+    check_size(loader, league, everybody)
     frame = _Frame(loader, request, system, league, ports)
     return LeaguePlan(
         system=system,
         league=league,
         home=request.home,
         manager=Seat(
-            ManagerSettings(system, league, request.home, players, referees, exit_when_done=True, store=request.store),
+            ManagerSettings(
+                system, league, request.home, everybody, referees, exit_when_done=True, store=request.store
+            ),
             port=ports.manager,
             port_option="--manager-port",
         ),
         referees=frame.referees(
             _names([entry.display_name for entry in agents.active_referees], "Referee", referees),
-            players // 2,
+            everybody // 2,
             registry,
         ),
         players=frame.players(_names([entry.display_name for entry in agents.active_players], "Agent", players)),
+        people=request.people,
     )
 
 

@@ -86,7 +86,7 @@ class LeagueView:
         self._tiebreakers = plan.league.scoring.tiebreakers
         self._title = plan.league.display_name or plan.league.league_id
         self._strategies = plan.strategies if len(set(plan.strategies.values())) > 1 else {}
-        self._expected = len(plan.seats) - 1
+        self._expected = len(plan.seats) - 1 + plan.people
         self._names: dict[str, str] = {}
         self._agents: set[str] = set()
         self._standings: Standings | None = None

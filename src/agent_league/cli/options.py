@@ -132,9 +132,13 @@ def say(sentence: str) -> None:
     sys.stderr.write(printable(sentence) + "\n")
 
 
-def say_where(endpoint: str) -> None:
-    """Where a browser finds a manager's pages."""
-    say(f"Watch it at {endpoint.removesuffix('mcp')}")
+def say_where(endpoint: str, people: int = 0) -> None:
+    """Where a browser finds a manager's pages, and the people who are to play."""
+    pages = endpoint.removesuffix("mcp")
+    say(f"Watch it at {pages}")
+    if people:
+        awaited = "one person takes a seat" if people == 1 else f"{people} people take their seats"
+        say(f"It starts once {awaited} at {pages}play")
 
 
 def put_out(result: bytes) -> None:

@@ -34,12 +34,17 @@ from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
 from agent_league.model.events import LeagueCompleted
 
 TICK_SECONDS = 0.25
+MOST_PEOPLE = 8
+"""As many seats as the manager gives to one address."""
 
 
 def run(
     game: Game = None,
     param: Param = None,
-    players: Annotated[int | None, typer.Option(min=2, help="How many players (default: those configured).")] = None,
+    players: Annotated[int | None, typer.Option(min=1, help="How many players (default: those configured).")] = None,
+    people: Annotated[
+        int, typer.Option(min=0, max=MOST_PEOPLE, help="How many people play as well, in the browser.")
+    ] = 0,
     referees: Annotated[int | None, typer.Option(min=1, help="How many referees (default: those configured).")] = None,
     strategy: Annotated[
         str, typer.Option(help="Strategies of the players, dealt out in turn.", metavar="NAME[,NAME...]")
@@ -91,7 +96,10 @@ def run(
         protocol=protocol.value,
         game=game,
         parameters=parameters_of(param),
+        people=people,
     )
+    if people and no_web:
+        raise UserError("--people play on the manager's pages, which --no-web turns off; give one of the two.")
     which = "".join(f" {option} {name}" for option, name in (("--game", game), ("--league-id", league_id)) if name)
     if resume:
         loader, request = resumed(loader, request)
@@ -114,7 +122,7 @@ def run(
                 say(f"The data of an earlier league was moved to {moved}.")
             keep_request(replace(request, store=None), plan.league.league_id, loader.overrides)
         if not no_web and not json:
-            say_where(endpoint)
+            say_where(endpoint, plan.people)
         how = _How(_view(plan, quiet=json), json, stay, f"league run --resume{which}", started)
         completed = _play(plan, request.seed, how)
     if completed is not None:
