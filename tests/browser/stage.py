@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from agent_league.arena.hosting import serve
-from agent_league.arena.looking import find_league
 from agent_league.arena.plan import LeagueRequest, make_plan
 from agent_league.arena.seats import Seat, Watchers
+from agent_league.arena.stored_leagues import find_league
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.league.settings import ManagerSettings

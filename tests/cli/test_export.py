@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_league.cli import export
-from agent_league.web.document import TABLES, defused
+from agent_league.web.export.tables import TABLES, defused
 from tests.cli.leagues import keep, said
 
 NAMES = ("=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", 'a "quoted", name', "Ünï \u2603", "\uff1d1")

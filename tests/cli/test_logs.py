@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.trace import PIECE, Trace, key_of
+from agent_league.arena.log_trace import PIECE, Trace, key_of
 from agent_league.log import JsonLogger
 from tests.cli.command import LEAGUE, Running
 from tests.cli.leagues import said

@@ -12,16 +12,16 @@ import pytest
 from rich.console import Console
 
 from agent_league.arena.hosting import serve
+from agent_league.arena.live_feed import WITHOUT_FEED, Changed, NotConnected, Remark, Update, Watching
 from agent_league.arena.seats import Seat
-from agent_league.arena.watching import WITHOUT_FEED, Changed, NotConnected, Remark, Update, Watching
-from agent_league.cli.board import Board
+from agent_league.cli.watch_board import Board
 from agent_league.errors import UserError
 from agent_league.league.season import Season
 from agent_league.league.settings import ManagerSettings
 from agent_league.transport.http_server import AgentApp, HttpServer
 from agent_league.web.app import WebApp
+from agent_league.web.live.sections import SECTIONS
 from agent_league.web.reader import Reader
-from agent_league.web.sections import SECTIONS
 from tests.cli.command import BOUND, LEAGUE, Running, free_ports
 from tests.cli.leagues import in_terminal
 from tests.conftest import PlanMaker

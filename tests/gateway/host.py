@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp import Client
 
-from agent_league.arena.host_seat import HostSeat
+from agent_league.arena.outside_seat import HostSeat
 from agent_league.config import ConfigLoader
 from agent_league.gateway.server import seat_server
 from agent_league.players.app import PlayerSettings

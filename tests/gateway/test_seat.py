@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from agent_league.arena.host_seat import HostSeat
+from agent_league.arena.outside_seat import HostSeat
 from agent_league.errors import LeagueFailed, PortInUse
 from agent_league.gateway.server import seat_server
 from agent_league.players.mailbox import Stopped

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from agent_league.arena.host_seat import HostSeat
+from agent_league.arena.outside_seat import HostSeat
 from agent_league.games.registry import load_game
 from agent_league.gateway import server, words
 from agent_league.gateway.moves import LONGEST_MOVE

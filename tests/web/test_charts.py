@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from agent_league.web.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axes, Line, line_chart, marks
+from agent_league.web.player.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axes, Line, line_chart, marks
 
 
 def drawn(values: list[int], *, first: int = 1, upside_down: bool = False) -> ET.Element:

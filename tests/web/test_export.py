@@ -9,7 +9,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 
 from agent_league.errors import UserError
-from agent_league.web.export import MANIFEST, Written, claim, finish, places, write_assets, write_places
+from agent_league.web.export.site_files import MANIFEST, Written, claim, finish, places, write_assets, write_places
 from agent_league.web.pages import PAGES
 from agent_league.web.reader import Reader
 from tests.cli.leagues import play
@@ -92,7 +92,7 @@ def test_every_link_leads_to_a_file_of_the_folder(site: Path) -> None:
 
 
 def test_a_played_league_with_its_conversations_is_whole_too(tmp_path: Path) -> None:
-    from agent_league.arena.looking import find_league
+    from agent_league.arena.stored_leagues import find_league
     from agent_league.config import ConfigLoader
 
     home = tmp_path / "SHARED"

@@ -8,8 +8,8 @@ import pytest
 
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.storage.files import write_json
-from agent_league.web import habits as module
-from agent_league.web.habits import Habits, Played, habits_of, shares_of
+from agent_league.web.player import habits as module
+from agent_league.web.player.habits import Habits, Played, habits_of, shares_of
 
 NOWHERE = Path("nowhere")
 

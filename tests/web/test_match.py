@@ -17,8 +17,8 @@ from agent_league.storage.files import write_json
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import Params, ScriptedPlayer, hang
 from agent_league.transport.memory import MemoryNetwork
-from agent_league.web.conversation import LONGEST_JSON, MOST_ENTRIES, conversation, pretty
 from agent_league.web.framing import read_page, write_page
+from agent_league.web.match.conversation import LONGEST_JSON, MOST_ENTRIES, conversation, pretty
 from agent_league.web.page import NoSuchThing
 from agent_league.web.pages.match import MATCH, MOST_STEPS
 from agent_league.web.reader import Reader

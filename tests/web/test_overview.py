@@ -11,9 +11,9 @@ from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.transport.meter import Meter
 from agent_league.web.chronicle import Chronicle
 from agent_league.web.framing import read_page, write_page
+from agent_league.web.live.sections import SHOWN_NEWS, read_agents, read_feed, read_progress, read_round, read_standings
 from agent_league.web.pages.overview import OVERVIEW
 from agent_league.web.reader import Invitation, Reader
-from agent_league.web.sections import SHOWN_NEWS, read_agents, read_feed, read_progress, read_round, read_standings
 from agent_league.web.site import FileSite, LiveSite, Site
 from tests.web.seasons import play_on, reader_of, season_of
 

@@ -13,10 +13,10 @@ from agent_league.games.registry import game_types, load_game
 from agent_league.protocol import v1, v2
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.schemas import message_schemas
-from agent_league.web.messages import coded, describe
 from agent_league.web.page import NoSuchThing
 from agent_league.web.pages.game import GAME
 from agent_league.web.pages.protocol import MESSAGE, PROTOCOL
+from agent_league.web.protocol.messages import coded, describe
 from tests.web.browsing import shown
 from tests.web.seasons import reader_of, season_of
 

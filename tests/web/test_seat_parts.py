@@ -9,7 +9,7 @@ from agent_league.games.registry import load_game
 from agent_league.players.mailbox import Turn
 from agent_league.players.observation import GameRecord, Observation
 from agent_league.web.page import Told
-from agent_league.web.seat_parts import option_of, said, write
+from agent_league.web.play.parts import option_of, said, write
 from agent_league.web.site import LiveSite
 from tests.web.visitor import places_in
 

@@ -11,7 +11,7 @@ import pytest
 from agent_league.arena.plan import LeaguePlan
 from agent_league.league.settings import ManagerSettings
 from agent_league.players.app import PlayerSettings
-from agent_league.web import seats
+from agent_league.web.play import guests as seats
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
 from tests.web.visitor import visited
@@ -217,7 +217,7 @@ async def test_a_manager_may_offer_no_seats_or_no_pages_at_all(
 async def test_no_more_pages_are_open_on_a_seat_than_a_person_can_need(
     plan: PlanMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_league.web.seat_desk.MOST_TABS", 1)
+    monkeypatch.setattr("agent_league.web.play.desk.MOST_TABS", 1)
     async with visited(league(plan, players=3), guests=2) as browser:
         page = await browser.take("Ada")
         stream = page.follow()

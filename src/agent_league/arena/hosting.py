@@ -79,9 +79,9 @@ def pages_of(seat: Seat, agent: Agent) -> Pages | None:
     from agent_league.league.app import LeagueManager  # noqa: PLC0415 - as above
     from agent_league.web.app import WebApp  # noqa: PLC0415 - as above
     from agent_league.web.chronicle import Chronicle  # noqa: PLC0415 - as above
+    from agent_league.web.play.desk import SeatDesk  # noqa: PLC0415 - as above
+    from agent_league.web.play.guests import Seats  # noqa: PLC0415 - as above
     from agent_league.web.reader import Invitation, Reader, SeatsOffered  # noqa: PLC0415 - as above
-    from agent_league.web.seat_desk import SeatDesk  # noqa: PLC0415 - as above
-    from agent_league.web.seats import Seats  # noqa: PLC0415 - as above
 
     assert isinstance(agent, LeagueManager)  # noqa: S101 - what such a seat is taken by
     settings, limits = seat.settings, seat.settings.system.timeouts

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 
 from agent_league.arena.addresses import own_endpoint
-from agent_league.arena.host_seat import HostSeat
+from agent_league.arena.outside_seat import HostSeat
 from agent_league.arena.seats import LOOPBACK
 from agent_league.league.season import Season
 from agent_league.league.settings import ManagerSettings

@@ -18,8 +18,8 @@ from agent_league.cli.options import Home, Store, open_existing_home, put_out, s
 from agent_league.errors import LeagueFailed, UserError
 
 if TYPE_CHECKING:
-    from agent_league.arena.looking import Found
-    from agent_league.web.export import Place, Written
+    from agent_league.arena.stored_leagues import Found
+    from agent_league.web.export.site_files import Place, Written
     from agent_league.web.reader import Reader
 
 STDOUT = "-"
@@ -54,7 +54,7 @@ def export(
 
     A league that isn't over is written as it stands.
     """
-    from agent_league.arena.looking import find_league
+    from agent_league.arena.stored_leagues import find_league
 
     if html is None and csv is None and json is None:
         raise UserError("league export: expected --html DIR, --csv PATH or --json FILE")
@@ -71,7 +71,7 @@ def export(
 def _export_data(found: "Found", csv: str | None, json: str | None, table: TableName) -> None:
     from agent_league.clock import SystemClock, format_utc
     from agent_league.storage.files import json_bytes
-    from agent_league.web.document import TABLES, document, table_csv
+    from agent_league.web.export.tables import TABLES, document, table_csv
 
     told = document(found.reader(), format_utc(SystemClock().now()))
     if json is not None:
@@ -108,14 +108,14 @@ class Piece:
     note: str
 
     def write(self) -> "list[Written]":
-        from agent_league.web.export import write_places
+        from agent_league.web.export.site_files import write_places
 
         return list(write_places(self.found.reader(), self.folder, self.places, self.note))
 
 
 def _export_site(found: "Found", folder: Path, *, force: bool) -> None:
     from agent_league.cli.progress import bar
-    from agent_league.web.export import claim, finish, places, write_assets
+    from agent_league.web.export.site_files import claim, finish, places, write_assets
 
     began = time.perf_counter()
     reader = found.reader()

@@ -9,7 +9,7 @@ import typer
 from agent_league.cli.options import Home, Set, open_home, say
 
 if TYPE_CHECKING:
-    from agent_league.arena.host_seat import HostSeat
+    from agent_league.arena.outside_seat import HostSeat
 
 LeagueUrl = Annotated[str, typer.Argument(metavar="LEAGUE_URL", help="The League Manager's address.")]
 Fallback = Annotated[str, typer.Option(help="The strategy that plays where no move comes in time.", metavar="STRATEGY")]
@@ -65,7 +65,7 @@ def make_seat(
 ) -> "HostSeat":
     """A seat in the league at an address, made inside a running event loop."""
     from agent_league.arena.addresses import manager_endpoint
-    from agent_league.arena.host_seat import HostSeat
+    from agent_league.arena.outside_seat import HostSeat
     from agent_league.config.home import find_home
     from agent_league.errors import UserError
     from agent_league.model.names import is_showable

@@ -17,7 +17,7 @@ from agent_league.log import LEVELS
 from agent_league.model.names import is_safe_name, printable
 
 if TYPE_CHECKING:
-    from agent_league.arena.trace import Trace
+    from agent_league.arena.log_trace import Trace
 
 LOOK_SECONDS = 0.2
 """How often logs that are followed are looked into."""
@@ -63,7 +63,7 @@ def logs(
 
     Agents that run with another SHARED folder have their logs there.
     """
-    from agent_league.arena.trace import Trace, conversation, last_beginning
+    from agent_league.arena.log_trace import Trace, conversation, last_beginning
 
     if level.upper() not in LEVELS:
         raise UserError(f"--level {level!r}: expected one of {', '.join(LEVELS)}")
@@ -102,8 +102,8 @@ def logs(
 
 def _league_of(home: Path, match_id: str) -> str | None:
     """The league whose match is meant; None where nothing here says which leagues there are."""
-    from agent_league.arena.looking import leagues_in
-    from agent_league.arena.trace import logged_leagues
+    from agent_league.arena.log_trace import logged_leagues
+    from agent_league.arena.stored_leagues import leagues_in
     from agent_league.storage.paths import DataPaths
 
     known = sorted({*leagues_in(home), *logged_leagues(home)})
@@ -192,7 +192,7 @@ def _printer(components: list[str], hidden: Sequence[str]) -> Callable[[Line], N
 
 
 def _microsecond(line: Line) -> int:
-    from agent_league.arena.trace import key_of
+    from agent_league.arena.log_trace import key_of
 
     return key_of(line)[1]
 

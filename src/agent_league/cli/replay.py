@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.text import Text
 
-    from agent_league.cli.keys import Press
+    from agent_league.cli.replay_keys import Press
     from agent_league.referee.replay import Replay, Step
 
 LARGEST_FILE = 64 * 1024 * 1024
@@ -58,7 +58,7 @@ def replay(
     """Show a finished match step by step: arrow keys, space, Home and End go through it, q ends."""
     from rich.console import Console
 
-    from agent_league.cli.keys import are_read, pressed
+    from agent_league.cli.replay_keys import are_read, pressed
     from agent_league.referee.replay import replay as replay_file
 
     found = _found(match, league_id, store, home)
@@ -150,7 +150,7 @@ def _from_file(path: Path) -> Found:
 
 
 def _from_league(match: str, league_id: str | None, store: str | None, home: Path | None) -> Found:
-    from agent_league.arena.looking import find_league
+    from agent_league.arena.stored_leagues import find_league
     from agent_league.league.match_files import read_match
     from agent_league.referee.replay import known_of
 
@@ -241,8 +241,8 @@ def _tell_conversation(found: Found, *, json: bool) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from agent_league.cli.lanes import lanes
-    from agent_league.web.conversation import conversation
+    from agent_league.cli.conversation_lanes import lanes
+    from agent_league.web.match.conversation import conversation
 
     if not found.is_whole:
         raise UserError("What was said is not in this SHARED folder: its referee keeps the match file in its own.")

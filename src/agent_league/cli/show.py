@@ -38,7 +38,7 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Show the standings, the schedule, a match or a player of a league, as its manager's database has it now."""
-    from agent_league.arena.looking import find_league
+    from agent_league.arena.stored_leagues import find_league
 
     if (which is None) is (what in (What.MATCH, What.PLAYER)):
         wanted = f"expected its id, such as `league show {what} {EXAMPLES[what]}`" if which is None else "takes no id"

@@ -10,8 +10,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from agent_league.arena.watching import Update
-    from agent_league.cli.board import Board
+    from agent_league.arena.live_feed import Update
+    from agent_league.cli.watch_board import Board
 
 
 def watch(
@@ -35,8 +35,8 @@ class _View(Protocol):
 
 
 async def _watch(endpoint: str) -> None:
-    from agent_league.arena.watching import Changed, Watching
-    from agent_league.cli.board import Board
+    from agent_league.arena.live_feed import Changed, Watching
+    from agent_league.cli.watch_board import Board
 
     board = Board(endpoint)
     view: _View = _Screen(board) if sys.stdout.isatty() else _Lines(board)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import orjson
 
-from agent_league.arena.host_seat import HostSeat
+from agent_league.arena.outside_seat import HostSeat
 from agent_league.arena.seats import LOOPBACK
 from agent_league.errors import FrameCode, FrameError
 from agent_league.gateway.typed import TypedLines

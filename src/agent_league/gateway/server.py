@@ -12,7 +12,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
-from agent_league.arena.host_seat import HostSeat
+from agent_league.arena.outside_seat import HostSeat
 from agent_league.errors import AgentLeagueError, ErrorCode, LeagueFailed, Refusal
 from agent_league.gateway import forms, words
 from agent_league.gateway.moves import cut, understood

@@ -5,7 +5,7 @@ import json
 import textwrap
 from contextlib import suppress
 
-from agent_league.arena.host_seat import HostSeat
+from agent_league.arena.outside_seat import HostSeat
 from agent_league.arena.solo import interruption
 from agent_league.errors import Refusal
 from agent_league.gateway.screen import Screen

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agent_league.arena.host_seat import HostSeat
+from agent_league.arena.outside_seat import HostSeat
 from agent_league.games.base import in_words, is_long
 from agent_league.games.show import own_picture
 from agent_league.gateway.forms import LATEST_GAMES, Game, History, News, OpenTurn, Row, Standings, Told, Untrusted

@@ -22,7 +22,7 @@ from agent_league.model.names import printable
 from agent_league.web.assets import assets, type_of
 from agent_league.web.caching import PATIENCE_SECONDS, Shelf, TooManyAsk, Written, written
 from agent_league.web.framing import read_page, write_notice, write_page
-from agent_league.web.live import Live
+from agent_league.web.live.feed import Live
 from agent_league.web.page import NoSuchThing, Page
 from agent_league.web.pages import PAGES
 from agent_league.web.reader import Reader

@@ -15,8 +15,8 @@ from agent_league.games.staging import rounds_table, staged
 from agent_league.league.match_files import read_match
 from agent_league.model.results import MatchResult, Termination
 from agent_league.referee.replay import Replay, Step, known_of, replay
-from agent_league.web.conversation import conversation
-from agent_league.web.drawing import draw_rounds, draw_scene
+from agent_league.web.match.conversation import conversation
+from agent_league.web.match.drawing import draw_rounds, draw_scene
 from agent_league.web.outcomes import ENDINGS, sign_of, told
 from agent_league.web.page import NoSuchThing, Page, Told
 from agent_league.web.reader import Reader

@@ -1,9 +1,9 @@
 """The overview of a league: how far it is, the table, the round that is played, what happened, and who takes part."""
 
 from agent_league.model.agents import Role
+from agent_league.web.live.sections import SECTIONS
 from agent_league.web.page import Page, Told
 from agent_league.web.reader import Reader
-from agent_league.web.sections import SECTIONS
 
 
 def read(reader: Reader, _: str) -> Told:

@@ -4,8 +4,8 @@ from agent_league.games.registry import load_game
 from agent_league.league.season import Phase
 from agent_league.players.sentences import for_people
 from agent_league.web.page import Page, Told
+from agent_league.web.play.guests import LONGEST_NAME
 from agent_league.web.reader import Reader
-from agent_league.web.seats import LONGEST_NAME
 
 
 def read(reader: Reader, _: str) -> Told:

@@ -8,12 +8,12 @@ from agent_league.model.names import there_are
 from agent_league.model.results import StandingsRow
 from agent_league.model.schedule import Pairing
 from agent_league.web.agents import speech_of, state_of
-from agent_league.web.charts import Axes, Line, line_chart
 from agent_league.web.chronicle import Place
-from agent_league.web.habits import Played, habits_of
-from agent_league.web.notes import notes_of
 from agent_league.web.outcomes import BROKEN_OFF, LOST_TECHNICALLY, failures, sign_of
 from agent_league.web.page import NoSuchThing, Page, Told
+from agent_league.web.player.charts import Axes, Line, line_chart
+from agent_league.web.player.habits import Played, habits_of
+from agent_league.web.player.opponent_notes import notes_of
 from agent_league.web.reader import Reader
 
 FORM = 10

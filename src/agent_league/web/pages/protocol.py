@@ -8,8 +8,8 @@ from agent_league.model.names import there_are
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tool_words import WORDS
 from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION
-from agent_league.web.messages import CODE_WORDS, coded, describe, summaries
 from agent_league.web.page import NoSuchThing, Page, Told
+from agent_league.web.protocol.messages import CODE_WORDS, coded, describe, summaries
 from agent_league.web.reader import Reader
 
 FRAME_WORDS = {

@@ -9,7 +9,7 @@ from agent_league.model.names import printable
 from agent_league.players.observation import GameRecord
 from agent_league.players.opponents import OpponentModel
 from agent_league.storage.files import read_object
-from agent_league.web.habits import MOST_REPLIES, Share, shares_of
+from agent_league.web.player.habits import MOST_REPLIES, Share, shares_of
 
 LARGEST_FILE = 16 * 1024 * 1024
 OUTCOMES = ("WIN", "DRAW", "LOSS", "TECHNICAL_LOSS")

@@ -11,8 +11,8 @@ from agent_league.model.agents import Player, Role
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.model.schedule import Pairing
 from agent_league.web.chronicle import Chronicle
+from agent_league.web.live.news import failings, told
 from agent_league.web.reader import Reader
-from agent_league.web.telling import failings, told
 
 Data = dict[str, Any]
 SHOWN_NEWS = 40

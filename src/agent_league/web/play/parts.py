@@ -19,10 +19,10 @@ from agent_league.players.legal import spelled
 from agent_league.players.observation import GameRecord, Move, Observation
 from agent_league.players.positions import in_a_line, last_view, paid, view_after
 from agent_league.players.sentences import OUTCOMES, for_people
-from agent_league.web.drawing import draw_scene
+from agent_league.web.match.drawing import draw_scene
 from agent_league.web.page import Told
+from agent_league.web.play.guests import Guest
 from agent_league.web.rendering import render
-from agent_league.web.seats import Guest
 from agent_league.web.site import Site
 
 PARTS = ("now", "last", "table", "news", "rules")

@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from agent_league.arena.watching import Changed, NotConnected, Remark, Update
+from agent_league.arena.live_feed import Changed, NotConnected, Remark, Update
 from agent_league.model.names import printable
 from agent_league.model.results import StandingsRow
 

@@ -1,7 +1,7 @@
 """Seats for people: whoever looks on may take one and plays through it, with nothing but its handle.
 
 Owns who sits where, and how many may; what a person is shown is the business of `seat_parts`, requests that of
-`seat_desk`. Who makes the players behind the seats knows ports and files: that is `Chairs`.
+`desk`. Who makes the players behind the seats knows ports and files: that is `Chairs`.
 """
 
 import asyncio

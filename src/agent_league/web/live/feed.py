@@ -21,9 +21,9 @@ from starlette.types import Receive, Scope, Send
 
 from agent_league.log import JsonLogger
 from agent_league.transport.http_connections import Limits
+from agent_league.web.live.sections import SECTIONS, Data, Section
 from agent_league.web.reader import Reader
 from agent_league.web.rendering import render
-from agent_league.web.sections import SECTIONS, Data, Section
 from agent_league.web.site import Site
 
 TICK_SECONDS = 0.25

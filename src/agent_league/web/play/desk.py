@@ -20,8 +20,8 @@ from starlette.routing import BaseRoute, Route
 from agent_league.errors import Refusal
 from agent_league.web.framing import read_page, write_page
 from agent_league.web.page import Page, Told
-from agent_league.web.seat_parts import read, said, write
-from agent_league.web.seats import Guest, NoSeat, Seats
+from agent_league.web.play.guests import Guest, NoSeat, Seats
+from agent_league.web.play.parts import read, said, write
 from agent_league.web.site import LiveSite
 
 MOST_TABS = 8

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from agent_league.web.conversation import Entry
+from agent_league.web.match.conversation import Entry
 
 TIME = 12
 NARROWEST, WIDEST = 60, 120

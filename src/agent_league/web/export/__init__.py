@@ -1,0 +1,1 @@
+"""A league as files: a static site, tables, one document."""
