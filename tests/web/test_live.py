@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 
 from agent_league.log import JsonLogger
 from agent_league.transport.http_connections import Limits
-from agent_league.web.live import feed as web_live
 from agent_league.web.app import WebApp
+from agent_league.web.live import feed as web_live
 from agent_league.web.live.feed import Live
 from agent_league.web.live.sections import SECTIONS, Data, Section, read_progress
 from agent_league.web.reader import Reader
