@@ -1106,6 +1106,8 @@ REQUIREMENTS = (
         "league/organiser::a_pause_lets_the_match_in_play_end_and_no_other_begin",
         "league/organiser::a_pause_outlasts_its_manager",
         "league/organiser::a_suspended_player_loses_its_matches_technically_until_it_is_reinstated",
+        "league/organiser::a_suspended_player_loses_whatever_its_referee_reports",
+        "league/organiser::who_is_suspended_can_not_register_under_another_name_at_its_address",
         "league/organiser::the_organiser_s_token_may_stand_beside_the_message_and_nobody_else_s_will_do",
     ),
     needs(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -17,10 +18,14 @@ from agent_league.players.strategies import strategy_names, strategy_sentence
 from agent_league.protocol import v1, v2
 from agent_league.protocol.interoperation import table
 from agent_league.protocol.methods import METHODS
+from agent_league.protocol.v2.control import Action
+from agent_league.web.export.tables import TABLES
+from agent_league.web.pages import PAGES as PAGES_OF_A_LEAGUE
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+WATCHING = (ROOT / "docs" / "watching.md").read_text(encoding="utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NOT_SHOWN = {"schema_version", "system_id", "protocol_version", "league_id", "display_name", "status", "created_at"}
 """Settings that name a file or describe it, and change nothing."""
@@ -90,6 +95,25 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert missing == []
 
 
+def test_the_page_on_watching_names_every_page_of_a_league() -> None:
+    rows = "\n".join(line.split("|")[1] for line in WATCHING.splitlines() if line.startswith("| `/"))
+    named = [
+        re.sub(r"/[^/]+$", "/{key}", path) if "/" in path[1:] else path for path in re.findall(r"`(/[^`]*)`", rows)
+    ]
+    assert {f"/{page.path}" for page in PAGES_OF_A_LEAGUE} == set(named)
+
+
+def test_the_page_on_watching_names_every_column_of_the_tables() -> None:
+    for table_, columns in TABLES.items():
+        row = next(line for line in WATCHING.splitlines() if line.startswith(f"| `{table_}.csv`"))
+        assert re.findall(r"`(\w+)`", row.partition(".csv")[2]) == list(columns)
+
+
+def test_the_reference_names_every_action_of_the_organiser() -> None:
+    row = next(line for line in REFERENCE.splitlines() if line.startswith("| `manage_league`"))
+    assert all(f"`{action}`" in row for action in get_args(Action))
+
+
 def test_the_readme_s_leagues_run_as_they_stand(tmp_path: Path) -> None:
     if busy := [port for port in (8000, 8001, 8101) if _is_taken(port)]:
         pytest.skip(f"the README's ports are in use here: {busy}")
@@ -114,9 +138,16 @@ def test_the_readme_s_leagues_run_as_they_stand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [line for block in blocks(README, "bash") for line in block.splitlines() if line.startswith("./league")]
+    "line",
+    [
+        line
+        for page in (README, WATCHING)
+        for block in blocks(page, "bash")
+        for line in block.splitlines()
+        if line.startswith(("./league", "league"))
+    ],
 )
-def test_every_option_in_the_readme_exists(line: str) -> None:
+def test_every_option_in_the_pages_exists(line: str) -> None:
     _, command, *arguments = shlex.split(line)
     if command == "test":
         return

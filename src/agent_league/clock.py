@@ -1,4 +1,4 @@
-"""Time: what o'clock it is, and how the protocol writes it.
+"""Time: what o'clock it is, how the protocol writes it, and how people are told how long something took.
 
 Waiting is the event loop's business (`asyncio`), so that a loop with virtual time needs nothing from here but
 another `Clock`.
@@ -53,3 +53,18 @@ def parse_utc(text: str) -> datetime | None:
 def later(moment: datetime, seconds: float) -> str:
     """The written form of a moment some seconds after another."""
     return format_utc(moment + timedelta(seconds=seconds))
+
+
+def duration(seconds: float) -> str:
+    """A length of time as people say it, to two digits or so: `3.5 ms`, `45 s`, `3 min`, `2 h 5 min`."""
+    if 0 < seconds < 0.9995:
+        return f"{_brief(1000 * seconds)} ms"
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{_brief(seconds) if seconds > 0 else 0} s"
+    minutes = round(whole / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _brief(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0") if value < 10 else f"{value:.0f}"

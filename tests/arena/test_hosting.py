@@ -10,7 +10,7 @@ import pytest
 
 from agent_league.arena.hosting import check_ports, first_free, serve
 from agent_league.arena.plan import LeaguePlan
-from agent_league.arena.seats import Watchers
+from agent_league.arena.seats import Seat, Watchers
 from agent_league.errors import LeagueFailed, PortInUse, UserError
 from agent_league.model.events import Event, LeagueCompleted
 from agent_league.players.app import PlayerSettings
@@ -30,7 +30,7 @@ def small(plan: PlanMaker) -> LeaguePlan:
 
 async def test_seats_that_are_done_by_themselves_end_the_serving(small: LeaguePlan) -> None:
     events: list[Event] = []
-    seats = [small.manager]
+    seats: list[Seat] = [small.manager]
     for seat in (*small.referees, *small.players):
         assert isinstance(seat.settings, PlayerSettings | RefereeSettings)
         seats.append(replace(seat, settings=replace(seat.settings, exit_when_done=True)))

@@ -51,12 +51,8 @@ def test_there_is_a_seat_and_room_for_everybody_and_rounds_are_full(plan: PlanMa
     assert len(set(names(made.players))) == len(set(wanted_ids(made.players))) == players
     assert made.league.participants.max_players >= players
     assert made.league.scheduling.matches_per_round is None
-    capacities = [seat.settings.max_concurrent_matches for seat in made.referees if is_referee(seat)]  # type: ignore[union-attr]
+    capacities = [seat.settings.max_concurrent_matches for seat in made.referees]
     assert sum(capacities) >= players // 2
-
-
-def is_referee(seat: Seat) -> bool:
-    return isinstance(seat.settings, RefereeSettings)
 
 
 def test_rounds_stay_split_where_that_was_set(plan: PlanMaker) -> None:

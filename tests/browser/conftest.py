@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from tests.browser.stage import IMAGE, NAMES, League, played
+from tests.browser.stage import NAMES, League, played
 from tests.browser.visitor import NO_PLAYWRIGHT, PATIENCE_MS, Visitor
+from tests.harm import IMAGE
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser

@@ -9,25 +9,22 @@ from typing import Any, cast
 
 from agent_league.arena.hosting import serve
 from agent_league.arena.plan import LeagueRequest, make_plan
-from agent_league.arena.seats import Seat, Watchers
+from agent_league.arena.seats import PlayerSeat, Seat, Watchers
 from agent_league.arena.stored_leagues import find_league
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event, LeagueCompleted, MatchFinished
 from agent_league.model.results import Outcome, StandingsRow
-from agent_league.players.app import PlayerSettings
 from agent_league.players.observation import Move, Observation
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import ScriptedPlayer
 from agent_league.transport.http_client import HttpCarrier
 from tests.arena.guests import served
 from tests.cli.command import free_ports
+from tests.harm import IMAGE, QUOTED, SCRIPT
 
 BOUND = 60
-SCRIPT = "<script>alert(1)</script>"
-IMAGE = "<img src=x onerror=alert(2)>"
-QUOTED = "'\"><svg/onload=alert(3)>"
 NAMES = (SCRIPT, IMAGE, QUOTED)
 """Players' names that mean harm."""
 
@@ -148,9 +145,8 @@ async def league_at(
         player_port=port + 2,
     )
     plan = make_plan(ConfigLoader(home, {"timeouts.move_timeout_sec": move_seconds}), request)
-    settings = cast("ManagerSettings", plan.manager.settings)
     expected = players if awaited is None else awaited
-    manager = replace(plan.manager, settings=replace(settings, exit_when_done=False, players=expected))
+    manager = replace(plan.manager, settings=replace(plan.manager.settings, exit_when_done=False, players=expected))
     playing = [
         replace(_named(seat, names, place), strategy=strategy) for place, seat in enumerate(plan.players[:players])
     ]
@@ -161,10 +157,10 @@ async def league_at(
         await league.close()
 
 
-def _named(seat: Seat, names: Sequence[str], place: int) -> Seat:
+def _named(seat: PlayerSeat, names: Sequence[str], place: int) -> PlayerSeat:
     if place >= len(names):
         return seat
-    return replace(seat, settings=replace(cast("PlayerSettings", seat.settings), display_name=names[place]))
+    return replace(seat, settings=replace(seat.settings, display_name=names[place]))
 
 
 @asynccontextmanager

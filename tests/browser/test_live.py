@@ -95,3 +95,24 @@ async def test_a_page_that_was_cut_off_says_so_and_is_right_again_afterwards(tmp
         assert await shown(page) == stored(league)
         assert await marked(page)
         assert await texts(page, "[data-live=round] li.playing") == []
+
+
+async def test_a_page_believes_neither_a_silent_line_nor_one_that_is_offline(tmp_path: Path, visitor: Visitor) -> None:
+    async with league_at(tmp_path / "SHARED") as league:
+        await league.start_manager()
+        page = await visitor.look(league.url)
+        line = page.locator("#connection")
+        await expect(line).to_have_text("Live")
+        visitor.is_cut_off = True
+        await page.context.set_offline(True)
+        await expect(line).to_contain_text("Not connected")
+        await page.context.set_offline(False)
+        await expect(line).to_have_text("Live")
+        visitor.is_cut_off = False
+        await page.clock.install(time=0)
+        await page.reload()
+        await expect(line).to_have_text("Live")
+        await page.clock.pause_at(60_000)
+        await expect(line).to_contain_text("Not connected")
+        await page.clock.resume()
+        await expect(line).to_have_text("Live")

@@ -5,8 +5,9 @@ import re
 import pytest
 
 from tests.browser.crawling import crawl
-from tests.browser.stage import IMAGE, NAMES, League
+from tests.browser.stage import NAMES, League
 from tests.browser.visitor import NO_PLAYWRIGHT, Visitor
+from tests.harm import IMAGE
 
 pytest.importorskip("playwright.async_api", reason=NO_PLAYWRIGHT)
 pytestmark = pytest.mark.asyncio(loop_scope="package")

@@ -2,14 +2,25 @@
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.browser.stage import league_at
 from tests.browser.visitor import NO_PLAYWRIGHT, Visitor
 
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
 expect = pytest.importorskip("playwright.async_api", reason=NO_PLAYWRIGHT).expect
 pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+
+async def seated(page: "Page", name: str) -> None:
+    """Takes a seat under this name."""
+    await page.get_by_label("Your name").fill(name)
+    await page.get_by_role("button", name="Take a seat").click()
+    await expect(page.get_by_role("heading", name=name)).to_be_visible()
 
 
 @pytest.mark.parametrize("game", ["even_odd", "tic_tac_toe"])
@@ -18,9 +29,7 @@ async def test_a_person_finishes_a_match_against_the_clock(game: str, tmp_path: 
         await league.start_manager()
         await league.start_agents()
         page = await visitor.look(f"{league.url}play")
-        await page.get_by_label("Your name").fill("<i>Ada</i>")
-        await page.get_by_role("button", name="Take a seat").click()
-        await expect(page.get_by_role("heading", name="<i>Ada</i>")).to_be_visible()
+        await seated(page, "<i>Ada</i>")
         seconds = page.locator("#seconds")
         await expect(seconds).to_have_text(re.compile(r"^\d+$"))
         left = int(await seconds.inner_text())
@@ -44,3 +53,62 @@ async def test_a_person_finishes_a_match_against_the_clock(game: str, tmp_path: 
         (own,) = [row for row in league.standings() if row.display_name == "<i>Ada</i>"]
         assert own.played == 1
         await expect(page.locator("#part-table tr.own td").last).to_have_text(str(own.points))
+
+
+async def test_a_seat_comes_back_by_itself_when_the_manager_does(tmp_path: Path, visitor: Visitor) -> None:
+    async with league_at(tmp_path / "SHARED", game="tic_tac_toe", players=1, awaited=2, move_seconds=300) as league:
+        await league.start_manager()
+        page = await visitor.look(f"{league.url}play")
+        await seated(page, "Ada")
+        await page.evaluate("window.isTheSame = true")
+        line, now = page.locator("#connection"), page.locator("#part-now")
+        await expect(now).to_contain_text("The league starts with 1 more player and 1 more referee")
+        visitor.is_cut_off = True
+        await league.stop("manager")
+        await expect(line).to_contain_text("Not connected")
+        await expect(now).to_contain_text("The league manager has stopped")
+        await league.start_manager()
+        await expect(line).to_have_text("Live")
+        await expect(now).to_contain_text("You have a seat")
+        await league.start_agents()
+        cell = page.locator("#part-now button[data-place]").first
+        await expect(cell).to_be_visible()
+        await league.stop("manager")
+        await expect(now).to_contain_text("The league manager has stopped")
+        await league.start_manager()
+        await expect(line).to_have_text("Live")
+        await page.route("**/move", lambda route: route.abort())
+        await cell.click()
+        await expect(page.locator("#seat-problem")).to_contain_text("may not be in")
+        await page.unroute("**/move")
+        await cell.click()
+        await expect(page.locator("#part-news")).to_contain_text("you play")
+        assert await page.evaluate("window.isTheSame")
+
+
+async def test_a_move_on_a_broken_line_is_not_sent_and_one_that_nobody_answers_is_given_up(
+    tmp_path: Path, visitor: Visitor
+) -> None:
+    async with league_at(tmp_path / "SHARED", game="tic_tac_toe", players=1, awaited=2, move_seconds=300) as league:
+        await league.start_manager()
+        await league.start_agents()
+        page = await visitor.look(f"{league.url}play")
+        await page.clock.install()
+        await seated(page, "Ada")
+        cell, problem = page.locator("#part-now button[data-place]").first, page.locator("#seat-problem")
+        await expect(cell).to_be_visible()
+        await page.route("**/move", lambda _: None)
+        await cell.click()
+        await expect(cell).to_have_class(re.compile("chosen"))
+        await page.clock.fast_forward(9_000)
+        await expect(problem).to_contain_text("may not be in")
+        visitor.is_cut_off = True
+        await page.context.set_offline(True)
+        await expect(page.locator("#connection")).to_contain_text("Not connected")
+        await cell.click()
+        await expect(problem).to_contain_text("can't be sent")
+        await page.unroute("**/move")
+        await page.context.set_offline(False)
+        await expect(page.locator("#connection")).to_have_text("Live")
+        await cell.click()
+        await expect(page.locator("#part-news")).to_contain_text("you play")

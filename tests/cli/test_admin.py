@@ -68,7 +68,7 @@ def test_an_organiser_closes_and_opens_registration_at_the_terminal(waiting: Wai
     where = ["--home", waiting.home, "--manager", waiting.url]
     closed = league("admin", "close", *where)
     assert (closed.returncode, closed.stdout) == (0, "")
-    assert closed.stderr == f"Registration to {LEAGUE_ID} is closed; `league start` starts it.\n"
+    assert closed.stderr == f"Registration to {LEAGUE_ID} is closed; `league start --home {waiting.home}` starts it.\n"
     waiting.manager.prints("Registration is closed; `league admin open` opens it again.")
     assert waiting.register("Bob")["reason"] == "Registration closed"
     opened = league("admin", "open", *where)
@@ -76,11 +76,28 @@ def test_an_organiser_closes_and_opens_registration_at_the_terminal(waiting: Wai
     assert waiting.register("Cid")["status"] == "ACCEPTED"
 
 
+def test_the_league_that_is_conducted_in_a_folder_is_found_with_its_port(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, port = tmp_path / "SHARED", free_ports(2)
+    with running(["manager", "--port", port, "--home", home, "--game", "nim"]) as (manager,):
+        manager.prints(f"`league start --home {home}`")
+        admin(Action.CLOSE, home=home)
+        assert "Registration to league_nim is closed" in capsys.readouterr().err
+        with running(["manager", "--port", port + 1, "--home", home]) as (second,):
+            second.prints("Waiting for")
+            with pytest.raises(UserError, match=f"choose with --league-id: {LEAGUE_ID}, league_nim"):
+                admin(Action.OPEN, home=home)
+            admin(Action.OPEN, home=home, manager=f"localhost:{port}")
+            admin(Action.OPEN, home=home, game="nim")
+            assert capsys.readouterr().err == "Registration to league_nim is open.\n" * 2
+
+
 def test_an_organiser_suspends_and_reinstates_a_player(waiting: Waiting, capsys: pytest.CaptureFixture[str]) -> None:
     waiting.admin(Action.SUSPEND, "P01")
-    waiting.manager.prints("P01 is SUSPENDED: suspended by the organiser")
+    waiting.manager.prints("P01 is suspended: by the organiser")
     waiting.admin(Action.REINSTATE, "P01")
-    waiting.manager.prints("P01 is ACTIVE: reinstated by the organiser")
+    waiting.manager.prints("P01 is registered: reinstated by the organiser")
     said = capsys.readouterr().err
     assert said == "P01 is suspended, and loses its matches until it is reinstated.\nP01 plays again.\n"
 
@@ -88,8 +105,8 @@ def test_an_organiser_suspends_and_reinstates_a_player(waiting: Waiting, capsys:
 @pytest.mark.parametrize(
     ("action", "player", "error", "sentence"),
     [
-        (Action.PAUSE, None, LeagueFailed, "refused: E016 the league is REGISTRATION; a pause can be changed only"),
-        (Action.RESUME, None, LeagueFailed, "refused: E016 the league is REGISTRATION"),
+        (Action.PAUSE, None, LeagueFailed, "refused: E016 the league has not started"),
+        (Action.RESUME, None, LeagueFailed, "refused: E016 the league has not started"),
         (Action.SUSPEND, "P77", LeagueFailed, "refused: E005 no player 'P77' in this league"),
         (Action.SUSPEND, None, UserError, "which player[?] expected `league admin suspend P01`"),
         (Action.PAUSE, "P01", UserError, "league admin pause: takes no player"),
@@ -114,5 +131,5 @@ def test_a_wrong_token_another_league_and_a_manager_that_is_not_there_are_told(
     with pytest.raises(UserError, match=r"can't read the admin token in .*league_nim"):
         waiting.admin(Action.CLOSE, game="nim")
     other = home_with(tmp_path / "other", 2, 1, waiting.port)
-    with pytest.raises(UserError, match=r"can't read the admin token in .*Is it running, with this --home\?"):
+    with pytest.raises(UserError, match=r"can't read the admin token in .*Is it running, with this --home"):
         waiting.admin(Action.CLOSE, home=other)

@@ -66,7 +66,7 @@ def test_agents_that_start_before_the_manager_wait_for_it_and_all_end_when_done(
         with running([*late, *home]) as (manager,):
             assert_clean(manager, referee, zoe, other)
             manager.prints("P07 registered: Zoë")
-            manager.prints("The league starts: 2 players, 1 rounds, 1 matches.")
+            manager.prints("The league starts: 2 players, 1 round, 1 match.")
             manager.prints("Champion: ")
         zoe.prints("Registered as P07.")
         zoe.prints("R1M1 against P01: ")
@@ -157,11 +157,11 @@ def test_league_start_starts_whoever_is_there(tmp_path: Path) -> None:
             done = league("start", *where)
             assert done.returncode == 0, done.stderr
             assert done.stderr == f"{LEAGUE_ID} has started.\n"
-            manager.prints("The league starts: 2 players, 1 rounds, 1 matches.")
+            manager.prints("The league starts: 2 players, 1 round, 1 match.")
             manager.prints("Champion: ")
             again = league("start", *where)
             assert again.returncode == 1
-            assert "the league can't start: the league is COMPLETED" in again.stderr
+            assert "the league can't start: it is over" in again.stderr
             for process in (manager, *processes):
                 process.signal(signal.SIGTERM)
             assert_clean(manager, *processes)

@@ -12,7 +12,7 @@ from agent_league.cli import export
 from agent_league.web.export.tables import TABLES, defused
 from tests.cli.leagues import keep, said
 
-NAMES = ("=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", 'a "quoted", name', "Ünï \u2603", "\uff1d1")
+NAMES = ("=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", 'a "quoted", name', "Ünï \u2603", "\uff1d1", "a;=1+1", 'b, "=1')
 
 
 def read_csv(text: str) -> list[dict[str, str]]:
@@ -75,6 +75,8 @@ def test_a_name_is_no_formula(tmp_path: Path) -> None:
         'a "quoted", name',
         "Ünï \u2603",
         "'\uff1d1",
+        "a;'=1+1",
+        "b,' \"=1",
     ]
 
 

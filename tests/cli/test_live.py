@@ -6,7 +6,7 @@ import pytest
 
 from agent_league.cli.lines import tell_event
 from agent_league.cli.live import LeagueView
-from agent_league.cli.run import _require_champion, _show_end, _summary
+from agent_league.cli.run import _require_champion, _summary
 from agent_league.errors import LeagueFailed
 from agent_league.model.events import LeagueCompleted, MatchFinished
 from agent_league.model.results import MatchResult, Outcome, StandingsRow, Termination
@@ -32,7 +32,7 @@ def test_a_league_without_a_match_to_count_has_no_champion_and_fails(
     plan: PlanMaker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     league = plan(players=2)
-    _show_end(league, ALL, 1.0, LeagueView(league))
+    LeagueView(league).finish(ALL, 1.0)
     with pytest.raises(LeagueFailed, match="every match was broken off, so there is no champion"):
         _require_champion(ALL)
     printed = capsys.readouterr().out
@@ -44,7 +44,7 @@ def test_a_league_with_some_that_count_has_one_and_says_how_many_do_not(
     plan: PlanMaker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     league = plan(players=2)
-    _show_end(league, SOME, 1.0, LeagueView(league))
+    LeagueView(league).finish(SOME, 1.0)
     _require_champion(SOME)
     printed = capsys.readouterr().out
     assert f"Matches that were broken off, and won by nobody: 1 of 2. R2M1: {WHY}." in printed
@@ -61,7 +61,7 @@ def test_a_manager_in_a_terminal_of_its_own_tells_why_at_once(capsys: pytest.Cap
     terminations = dict.fromkeys(("P01", "P02"), Termination.VOID)
     result = MatchResult("R1M1", 1, ("P01", "P02"), Outcome.TECHNICAL_LOSS, None, {"fault": WHY}, terminations)
     tell_event(MatchFinished(result))
-    assert capsys.readouterr().out == f"  R1M1 P01 - P02: broken off, nobody wins: {WHY}\n"
+    assert capsys.readouterr().out == f"  R1M1: P01 against P02 was broken off: {WHY}\n"
     tell_event(ALL)
     printed = capsys.readouterr().out
     assert f"Matches that were broken off, and won by nobody: 2 of 2. R1M1: {WHY}.\nThere is no champion.\n" in printed

@@ -63,12 +63,13 @@ def test_the_trace_of_a_match_is_the_lines_of_all_who_took_part_and_all_that_was
     assert {(player, event) for player in players for event in ("invited", "match_over")} <= set(others)
     assert set(values(lines, "match_id")) == {"R3M2"}
     events = [found["event_type"] for found in lines]
-    assert events.index("invited") < events.index("make_move") < events.index("match_over")
+    assert events.index("handle_game_invitation") < events.index("invited") < events.index("match_over")
 
 
 def test_states_stand_between_the_answers_and_what_the_referee_did_in_the_same_instant(home: Path) -> None:
     at = "2025-01-15T10:30:00.250Z"
     said_then = [{"at": at, "direction": direction, "player_id": "P01"} for direction in ("received", "drawn", "sent")]
+    said_then[-1]["method"] = "notify_match_result"
     file = {
         "referee_id": "REF01",
         "transcript": said_then,
@@ -132,7 +133,7 @@ def test_what_can_not_be_read_is_left_out_and_counted(home: Path) -> None:
     (home / "logs" / "agents" / "P02.log.jsonl").write_bytes(b"\xff\xfe\n" + b"x" * 3 * PIECE)
     done = said("logs", "--home", home, "--json")
     assert values([json.loads(text) for text in done.out.splitlines()]) == [1, 2]
-    assert "5 lines could not be read and were left out." in done.err
+    assert "5 lines that could not be read were left out." in done.err
 
 
 def test_lines_longer_than_a_piece_and_files_of_many_pieces_come_whole(home: Path) -> None:

@@ -87,7 +87,7 @@ def test_a_run_waits_for_the_people_who_are_to_play(tmp_path: Path) -> None:
         with urllib.request.urlopen(asked, timeout=BOUND) as answer:
             assert answer.status == 201
         assert run.ends() == 0, run.text
-    assert "after 1 matches in 1 rounds" in run.text
+    assert "after 1 match in 1 round" in run.text
     assert "Ada" in run.text
 
 

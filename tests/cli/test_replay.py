@@ -85,8 +85,9 @@ def test_a_file_tells_the_same_and_the_conversation_too(
     ("match", "sentence"),
     [
         ("R9M9", "There is no match 'R9M9' in this league; there are R1M1 to R1M1."),
-        ("R1M1x.json", "R1M1x.json: can't be read: No such file or directory"),
-        ("config/system.json", "not a match file: expected a JSON object with a 'game_type'"),
+        ("R1M1x.json", "R1M1x.json: not a match file: no such file"),
+        ("config/system.json", "not a match file: it has no 'game_type'"),
+        ("deep.json", "not a match file: nested more than 150 levels deep"),
         ("broken.json", "not a match file: not JSON"),
         ("list.json", "not a match file: expected a JSON object"),
     ],
@@ -96,6 +97,7 @@ def test_what_is_no_match_is_told_in_a_sentence(
 ) -> None:
     (played / "broken.json").write_text("{")
     (played / "list.json").write_text("[]")
+    (played / "deep.json").write_text('{"game_type": "nim", "moves": ' + "[" * 900 + "]" * 900 + "}")
     monkeypatch.chdir(played)
     with pytest.raises(UserError, match=re.escape(sentence)):
         replay_command(match, home=played)
@@ -122,15 +124,38 @@ def test_what_was_said_in_a_match_without_its_file_is_elsewhere(
     path.unlink()
     try:
         replay_command("R1M1", home=played)
-        with pytest.raises(UserError, match="its referee keeps the match file in its own"):
+        with pytest.raises(
+            UserError, match=r"referee REF01 keeps it as data/matches/league_tic_tac_toe/R1M1\.json in its"
+        ):
+            replay_command("R1M1", home=played, conversation=True)
+        path.write_text("{")
+        with pytest.raises(UserError, match=r"R1M1\.json of this SHARED folder is of no use: not JSON"):
             replay_command("R1M1", home=played, conversation=True)
     finally:
         path.write_bytes(kept)
-    assert "Step 7" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "Step 7" in printed
+    assert printed.endswith("Agent Alpha beats Agent Beta.\n")
+
+
+def test_a_referee_s_own_folder_has_no_league_and_its_matches_are_replayed(
+    played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_home(tmp_path / "own")
+    for league_id in ("league_nim", "league_tic_tac_toe"):
+        path = DataPaths(tmp_path / "own").match(league_id, "R1M1")
+        path.parent.mkdir(parents=True)
+        path.write_bytes(file_of(played).read_bytes())
+    with pytest.raises(UserError, match="choose with --league-id: league_nim, league_tic_tac_toe"):
+        replay_command("r1m1", home=tmp_path / "own")
+    replay_command("r1m1", home=tmp_path / "own", league_id="league_nim", conversation=True)
+    assert "GAME_INVITATION" in capsys.readouterr().out
+    with pytest.raises(UserError, match="No league was played in"):
+        replay_command("R9M9", home=tmp_path / "own")
 
 
 def walk(auto: float | None = None) -> Walk:
-    return Walk(Found(TOE, ("Ann", "Bob")), replay(TOE), auto)
+    return Walk(Found(TOE, ("Ann", "Bob"), "Bob was too slow"), replay(TOE), auto)
 
 
 @pytest.mark.parametrize(

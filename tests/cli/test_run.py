@@ -403,7 +403,7 @@ def test_what_a_run_was_asked_for_is_kept_without_the_address_of_its_database(tm
         ),
         (["--set", "timeouts"], "league: --set: timeouts: expected PATH=VALUE"),
         (["--league-id", "other"], "other.json: no such file (there are: league_2025_even_odd)"),
-        (["--players", "1"], "'--players'"),
+        (["--players", "1"], "A league needs at least 2 players, not 1."),
         (["--referees", "0"], "'--referees'"),
         (["--manager-port", "65536"], "'--manager-port'"),
         (["--player-port", "65533"], "league: --player-port 65533: 4 ports from there go past 65535."),

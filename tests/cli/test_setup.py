@@ -1,10 +1,12 @@
 """Setting up and mending: `league init`, `league rebuild`, `league schemas`, `league version`, and the help."""
 
 import json
+import re
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from agent_league import __version__
+from agent_league.cli.app import COMMANDS, app
 from tests.cli.command import LEAGUE_ID, environment, league, ports
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +43,7 @@ def test_schemas_writes_one_file_a_message(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     written = {path.stem for path in (tmp_path / "out").glob("*.json")}
     assert {"GAME_INVITATION", "LEAGUE_COMPLETED", "START_MATCH", "GAME_MOVE_CALL"} <= written
-    assert len(written) == 22
+    assert len(written) == 23
     older = {path.stem for path in (tmp_path / "out" / "v1").glob("*.json")}
     assert {"PLAY_REQUEST", "GAME_RESULT", "LEAGUE_COMPLETE"} <= older
     assert len(older) == 12
@@ -78,12 +80,17 @@ def test_version_is_printed() -> None:
     assert league("version").stdout == f"agent-league {__version__}\n"
 
 
-def test_help_names_every_command_under_the_name_that_people_type() -> None:
-    done = league("--help")
+def test_help_names_every_command_once_under_a_heading_with_a_whole_sentence() -> None:
+    done = league("--help", env=environment(COLUMNS="80"))
     assert done.returncode == 0
     assert "Usage: league " in done.stdout
-    for command in ("run", "init", "manager", "referee", "player", "start", "rebuild", "schemas", "bench", "version"):
-        assert f"  {command} " in done.stdout
+    listed = re.findall(r"^  ([a-z][a-z-]*) {2,}\S", done.stdout, re.MULTILINE)
+    assert sorted(listed) == sorted(command.name or "" for command in app.registered_commands)
+    assert [line.removesuffix(":") for line in done.stdout.splitlines() if re.fullmatch(r"\w[\w ]*:", line)] == [
+        "Options",
+        *COMMANDS,
+    ]
+    assert "..." not in done.stdout.partition("Options:")[2]
 
 
 def test_agent_league_is_a_second_name_of_the_command() -> None:

@@ -85,7 +85,10 @@ def test_a_match_without_its_file_still_has_its_result(played: Path, tmp_path: P
     told = said("show", "match", "R1M1", "--home", home, "--json").json
     assert (told["moves"], told["calls"], told["file"]) == (None, None, None)
     assert told["result"]["winner_player_id"] == season.results["R1M1"].winner
-    assert "Its file is not in this folder" in said("show", "match", "R1M1", "--home", home).out
+    assert (
+        "What was said is not known here: not in this SHARED folder; referee "
+        in said("show", "match", "R1M1", "--home", home).out
+    )
 
 
 def test_a_player_is_found_by_id_or_name_with_record_form_and_meetings(played: Path) -> None:
@@ -216,3 +219,27 @@ def test_a_terminal_of_80_columns_is_enough(played: Path, what: list[str]) -> No
     assert tables
     assert max(map(len, tables)) <= 80
     assert "…" not in text
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lifecycle": ["x"]},
+        {"lifecycle": 5},
+        {"moves": 7},
+        {"moves": [{}, "x"]},
+        {"transcript": [{"at": "x", "direction": "failed", "player_id": "P01"}]},
+        {"transcript": [{"at": "x", "direction": "sent", "player_id": ["P01"]}]},
+    ],
+)
+def test_whatever_a_match_file_says_a_match_is_shown(played: Path, changes: dict[str, Any]) -> None:
+    path = played / "data/matches/league_tic_tac_toe/R1M1.json"
+    kept = path.read_bytes()
+    path.write_text(json.dumps(json.loads(kept) | changes))
+    try:
+        for args in (["show", "match", "R1M1"], ["replay", "R1M1", "--conversation"], ["logs", "--match", "R1M1"]):
+            done = said(*args, "--home", played)
+            assert (done.code, done.error) == (0, "")
+            assert done.out
+    finally:
+        path.write_bytes(kept)

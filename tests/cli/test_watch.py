@@ -1,6 +1,7 @@
 """`league watch`: a league on the screen from anywhere, through lost connections, to its end."""
 
 import asyncio
+import re
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
@@ -14,14 +15,16 @@ from rich.console import Console
 from agent_league.arena.hosting import serve
 from agent_league.arena.live_feed import WITHOUT_FEED, Changed, NotConnected, Remark, Update, Watching
 from agent_league.arena.seats import Seat
-from agent_league.cli.watch_board import Board
+from agent_league.cli.live import standings_table
+from agent_league.cli.watch_board import MOST_ROWS, Board
 from agent_league.errors import UserError
 from agent_league.league.season import Season
 from agent_league.league.settings import ManagerSettings
 from agent_league.transport.http_server import AgentApp, HttpServer
 from agent_league.web.app import WebApp
+from agent_league.web.chronicle import Chronicle
 from agent_league.web.live.sections import SECTIONS
-from agent_league.web.reader import Reader
+from agent_league.web.reader import Invitation, Reader
 from tests.cli.command import BOUND, LEAGUE, Running, free_ports
 from tests.cli.leagues import in_terminal
 from tests.conftest import PlanMaker
@@ -190,6 +193,13 @@ def test_the_picture_fits_the_screen_and_the_first_is_on_it(players: int, width:
         {"standings": {"rows": [None, {}, {"rank": "1", "moved": "up", "form": [1, {"letter": 3}]}]}},
         {"standings": {"rows": "many"}, "round": {"matches": [{}, 7, {"players": [{}, {}, {}], "state": []}]}},
         {"feed": {"items": [{"number": "one"}, {"at": 5, "text": {}}]}, "agents": {"rows": [{"failures": "x"}]}},
+        {"progress": {"seconds_left": 1e308, "played": 1e308, "matches": 2**63, "phase": "RUNNING"}},
+        {"progress": {"seconds_left": True, "round": -1e308, "rounds": [], "phase": "COMPLETED"}},
+        {
+            "standings": {
+                "rows": [{"rank": 1e308, "points": 1e308, "moved": -1e308, "display_name": "x" * 10**6}] * 9000
+            }
+        },
         {"progress": {"title": EVIL, "phase": "RUNNING", "game_type": EVIL, "trouble": EVIL}},
         {"standings": {"rows": [{"player_id": EVIL, "display_name": EVIL}]}},
         {"round": {"matches": [{"match_id": EVIL, "players": [{"display_name": EVIL}], "state": "playing"}]}},
@@ -202,7 +212,30 @@ def test_whatever_a_manager_says_is_shown_as_text(junk: dict[str, Any]) -> None:
     board.take(Changed(junk))
     lines = [*picture(board), *picture(board, 80, 24), *board.news_lines(), board.last_word()]
     assert "".join(lines).isprintable()
-    assert isinstance(board.standings(), list)
+    assert not re.search(r"\d{13}", "".join(lines)), "no number is that large"
+    assert len(board.standings()) <= MOST_ROWS
+
+
+def test_a_title_is_no_markup_and_leads_nowhere() -> None:
+    title = "[link=https://evil.example]Spring[/link] [bold"
+    board = Board("http://localhost:8000/mcp")
+    board.take(Changed({"progress": {"title": title, "phase": "COMPLETED"}}))
+    console = Console(width=100, force_terminal=True, color_system="truecolor", legacy_windows=False)
+    with console.capture() as captured:
+        console.print(standings_table(board.standings(), board.title))
+    assert "\x1b]8;" not in captured.get()
+    assert title in captured.get()
+
+
+@pytest.mark.parametrize(
+    ("awaited", "words"),
+    [((4, 2), "registration · 3 of 4 players · 1 of 2 referees"), ((0, 0), "registration · 3 players · 1 referee")],
+)
+def test_who_is_missing_is_said_of_referees_too(awaited: tuple[int, int], words: str) -> None:
+    season = season_of(3, referees=1, started=False)
+    invitation = Invitation("http://localhost:8000/mcp", *awaited)
+    board = board_of(season, Reader(season, Path(), Chronicle(season), invitation=invitation))
+    assert words in "\n".join(picture(board))
 
 
 def test_news_are_a_line_each_in_order_and_what_was_missed_is_counted() -> None:

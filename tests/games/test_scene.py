@@ -275,3 +275,10 @@ def test_the_contract_holds_a_game_to_the_text_that_it_brings() -> None:
 
 def test_a_scene_may_be_left_out_for_some_views() -> None:
     check_game(drawn_by(lambda view, *_: None), range(1))
+
+
+def test_a_line_that_is_longer_than_it_has_to_be_is_counted_whole() -> None:
+    view = {"board": ["X"] * 5, "rows": 2, "connect": 4, "turn": 1, "winner": 0}
+    scene = staged("connect_four", view, None)
+    assert scene is not None
+    assert scene.said == "5 in a line."

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent_league.arena.hosting import serve
-from agent_league.arena.seats import Seat
+from agent_league.arena.seats import PlayerSeat
 from agent_league.config import ConfigLoader
 from agent_league.conformance.stand_ins import StandInManager
 from agent_league.errors import CallFailed, UserError
@@ -264,7 +264,7 @@ async def our_player(
         **{"display_name": "Alpha", **more},
     )
     ready, stop = asyncio.Event(), asyncio.Event()
-    serving = asyncio.create_task(serve([Seat(settings, port, strategy="markov")], stop, ready=ready.set))
+    serving = asyncio.create_task(serve([PlayerSeat(settings, port, strategy="markov")], stop, ready=ready.set))
     try:
         async with asyncio.timeout(BOUND):
             await ready.wait()

@@ -140,12 +140,12 @@ async def test_a_second_start_is_refused_with_e016(office: OfficeMaker) -> None:
     referee = await here.seat_referee(auto_report=False)
     await here.start()
     answer = await here.start()
-    assert (answer["error_code"], "RUNNING" in answer["message"]) == ("E016", True)
+    assert (answer["error_code"], "it has started" in answer["message"]) == ("E016", True)
     await within(referee.hears("start_match"))
     await referee.report("R1M1", {"winner": None, "score": {}})
     await here.completed()
     answer = await here.start()
-    assert (answer["error_code"], "COMPLETED" in answer["message"]) == ("E016", True)
+    assert (answer["error_code"], "it is over" in answer["message"]) == ("E016", True)
 
 
 async def test_after_the_end_the_manager_goes_on_answering(office: OfficeMaker) -> None:

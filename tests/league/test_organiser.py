@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,10 @@ def state(office: Office, player_id: str = "P01") -> AgentState:
     member = office.manager.season.roster.get(player_id)
     assert member is not None
     return member.state
+
+
+def given(event: Event) -> bool:
+    return isinstance(event, MatchAssigned)
 
 
 async def turns(count: int = 300) -> None:
@@ -174,7 +179,8 @@ async def test_a_match_given_away_at_the_moment_of_the_pause_is_not_begun(home: 
             await pausing.wait()
         return function(*args)
 
-    async with at_work(open_office(home, store=MemoryStore(), offload=slowly)) as here:
+    store = MemoryStore()
+    async with at_work(open_office(home, store=store, offload=slowly)) as here:
         await here.seat_players(2)
         referee = await here.seat_referee()
         await here.start()
@@ -185,9 +191,14 @@ async def test_a_match_given_away_at_the_moment_of_the_pause_is_not_begun(home: 
         assert await within(pause) == OK
         await turns()
         assert referee.orders == []
+        season = here.manager.season
+        assert (season.assigned, season.matches_in_hand()) == ({}, {}), "nobody plays it during the pause"
+        assert store.read(season.league_id).matches[0].referee_id is None  # type: ignore[union-attr]
         await here.manage("RESUME")
         await here.completed()
         assert len(referee.orders) == 1
+        owners = ["REF01", None, "REF01"]
+        assert told(here, MatchAssigned) == [MatchAssigned("R1M1", referee_id) for referee_id in owners]
 
 
 @in_virtual_time
@@ -257,9 +268,29 @@ async def test_a_referee_that_begins_with_the_announcement_of_a_round_hears_it_a
         await here.manage("PAUSE")
         await asyncio.sleep(DAY)
         assert guest.calls == []
+        assert here.manager.season.assigned == {}
         await here.manage("RESUME")
         await asyncio.sleep(1)
         assert len(guest.heard("notify_round")) == 1
+
+
+async def test_a_match_that_a_guest_already_plays_stays_its_own_in_a_pause(succession: Succession) -> None:
+    knows = dict.fromkeys(("start_match", "notify_round", "get_match_state"), always(OK))
+    async with at_work(succession.next()) as first:
+        players = await first.seat_players(2)
+        guest = await Guest(first, 1, knows).register()
+        await first.start()
+        await first.event(given)
+    players[0]._scripts["notify_round"] = hang
+    async with at_work(succession.next()) as second:
+        guest.office = second
+        await second.event(lambda event: isinstance(event, RoundStarted))
+        await second.manage("PAUSE")
+        await within(second.manager._announcer.settled())
+        await turns()
+        assert second.manager.season.assigned == {"R1M1": "REF01"}
+        assert await guest.report("R1M1", "P01") == OK
+        assert second.manager.season.results["R1M1"].winner == "P01"
 
 
 async def test_a_pause_outlasts_its_manager(succession: Succession) -> None:
@@ -301,6 +332,148 @@ async def test_a_suspended_player_loses_its_matches_technically_until_it_is_rein
     ]
 
 
+@pytest.mark.parametrize(
+    ("suspended", "reported", "winner", "overruled"),
+    [
+        (["P01"], {"winner": "P01", "score": {"P01": 3, "P02": 0}}, "P02", ("WIN", "P01")),
+        (["P01"], DRAW, "P02", ("DRAW", None)),
+        (["P01"], {"winner": "P02", "score": {}, "status": "TECHNICAL_LOSS"}, "P02", None),
+        (["P01", "P02"], {"winner": "P01", "score": {}}, None, ("WIN", "P01")),
+        (
+            ["P01"],
+            {"winner": "P01", "score": {}, "status": "TECHNICAL_LOSS", "terminations": {"P02": "move_timeout"}},
+            None,
+            ("TECHNICAL_LOSS", "P01"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_guest", [False, True])
+async def test_a_suspended_player_loses_whatever_its_referee_reports(
+    office: OfficeMaker,
+    is_guest: bool,
+    suspended: list[str],
+    reported: dict[str, Any],
+    winner: str | None,
+    overruled: tuple[str, str | None] | None,
+) -> None:
+    """Also where the match was in play by then; the referee is told that its report was taken."""
+    here = office()
+    await here.seat_players(2)
+    knows = dict.fromkeys(("start_match", "notify_round", "get_match_state"), always(OK))
+    referee: Any = (
+        await Guest(here, 1, knows).register() if is_guest else await here.seat_referee(auto_report=False, capacity=1)
+    )
+    await here.start()
+    await here.event(given)
+    for player_id in suspended:
+        await here.manage("SUSPEND_PLAYER", player_id)
+    report = {"winner": None, "result": reported} if is_guest else {"result": reported}
+    assert await referee.report("R1M1", **report) == OK
+    await here.completed()
+    result = here.manager.season.results["R1M1"]
+    assert (result.outcome, result.winner) == (Outcome.TECHNICAL_LOSS, winner)
+    assert [result.terminations[player_id] for player_id in suspended] == [Termination.SUSPENDED] * len(suspended)
+    assert result.reported == (overruled or ("TECHNICAL_LOSS", winner))
+    assert {row.player_id: row.points for row in here.manager.season.standings()} == {
+        player_id: 3 if player_id == winner else 0 for player_id in ("P01", "P02")
+    }
+
+
+async def test_a_suspended_player_loses_also_where_the_result_stands_in_the_answer_to_the_order(home: Path) -> None:
+    async def lowest_wins(order: Mapping[str, Any]) -> dict[str, Any]:
+        return {"status": "ok", "result": {"winner": min(order["player_A_id"], order["player_B_id"]), "score": {}}}
+
+    async with at_work(open_office(home, store=MemoryStore(), offload=in_line)) as here:
+        await here.seat_players(3)
+        await Guest(here, 1, {"start_match": lowest_wins, "notify_round": always(OK)}).register()
+        await here.manage("SUSPEND_PLAYER", "P01")
+        await here.start()
+        await here.completed()
+        results = here.manager.season.results.values()
+        assert sorted(str(result.winner) for result in results) == ["P02", "P02", "P03"]
+
+
+async def test_an_overruled_report_that_comes_again_is_taken_also_after_a_restart_and_a_pardon(
+    succession: Succession,
+) -> None:
+    wins = {"winner": "P01", "score": {"P01": 3, "P02": 0}}
+    async with at_work(succession.next()) as first:
+        _, referee = await running(first)
+        await first.manage("SUSPEND_PLAYER", "P01")
+        await first.manage("SUSPEND_PLAYER", "P04")
+        (order,) = referee.orders
+        winner = order["player_A_id"]
+        assert winner in ("P01", "P04")
+        assert await referee.report("R1M1", {**wins, "winner": winner}) == OK
+    async with at_work(succession.next()) as second:
+        await second.manage("REINSTATE_PLAYER", winner)
+        assert await referee.report("R1M1", {**wins, "winner": winner}) == OK
+        assert (await referee.report("R1M1", DRAW))["error_code"] == "E002"
+        assert second.manager.season.results["R1M1"].winner != winner
+
+
+async def test_whether_a_report_was_overruled_is_not_for_its_referee_to_say(office: OfficeMaker) -> None:
+    here = office()
+    _, referee = await running(here, players=2)
+    details = {"overruled": {"status": "WIN", "winner_player_id": "P02"}, "drawn_number": 8}
+    assert await referee.report("R1M1", {**DRAW, "details": details}) == OK
+    result = here.manager.season.results["R1M1"]
+    assert (dict(result.details), result.reported) == ({"drawn_number": 8}, ("DRAW", None))
+
+
+@pytest.mark.parametrize("who", ["p01", " P01 ", "Agent 1", "aGENT  1"])
+async def test_an_organiser_may_name_a_player_as_people_do(office: OfficeMaker, who: str) -> None:
+    here = office()
+    await running(here, players=2)
+    assert await here.manage("SUSPEND_PLAYER", who) == OK
+    assert here.manager.season.is_barred("P01")
+    assert await here.manage("REINSTATE_PLAYER", who) == OK
+    assert not here.manager.season.is_barred("P01")
+
+
+async def test_an_id_counts_before_a_name_that_looks_like_it(office: OfficeMaker) -> None:
+    here = office()
+    await here.seat_players(2)
+    await here.register("P02", "http://localhost:8177/mcp")
+    await here.manage("SUSPEND_PLAYER", "P02")
+    assert [here.manager.season.is_barred(player_id) for player_id in ("P02", "P03")] == [True, False]
+
+
+@pytest.mark.parametrize("place", ["http://localhost:8101/mcp", "http://127.0.0.1:8101/other"])
+@pytest.mark.parametrize("role", ["player", "referee"])
+async def test_who_is_suspended_can_not_register_under_another_name_at_its_address(
+    office: OfficeMaker, role: str, place: str
+) -> None:
+    here = office()
+    await here.seat_players(1)
+    await here.manage("SUSPEND_PLAYER", "P01")
+    answer = await here.register("Somebody else", place, role=role)
+    assert (answer["status"], answer["reason"]) == ("REJECTED", "Registration closed")
+    assert answer["detail"] == "P01 of this address is suspended by the organiser"
+    await here.manage("REINSTATE_PLAYER", "P01")
+    assert (await here.register("Somebody else", place, role=role))["status"] == "ACCEPTED"
+
+
+async def test_who_is_suspended_is_known_by_its_key_at_another_address_too(office: OfficeMaker) -> None:
+    here = office()
+    key = {"application_key": "k" * 32}
+    meta = {"display_name": "Ann", "version": "1", "game_types": ["even_odd"], "contact_endpoint": NEWCOMER[1]}
+    register = ("register_player", "LEAGUE_REGISTER_REQUEST", "player:x")
+    assert (await here.say(*register, player_meta=meta, **key))["player_id"] == "P01"
+    await here.manage("SUSPEND_PLAYER", "P01")
+    other = {**meta, "display_name": "Bob", "contact_endpoint": "http://localhost:8178/mcp"}
+    assert (await here.say(*register, player_meta=other, **key))["status"] == "REJECTED"
+    assert (await here.say(*register, player_meta=other))["status"] == "ACCEPTED"  # nothing is known of this one
+
+
+async def test_a_player_reinstated_before_the_start_is_registered_like_the_others(office: OfficeMaker) -> None:
+    here = office()
+    await here.seat_players(2)
+    await here.manage("SUSPEND_PLAYER", "P01")
+    await here.manage("REINSTATE_PLAYER", "P01")
+    assert [state(here, player_id) for player_id in ("P01", "P02")] == [AgentState.REGISTERED] * 2
+
+
 @pytest.mark.parametrize("sign", ["a question", "a registration", "a probe"])
 async def test_no_sign_of_life_ends_a_suspension_by_the_organiser(office: OfficeMaker, sign: str) -> None:
     here = office(SOON)
@@ -322,7 +495,7 @@ async def test_no_sign_of_life_ends_a_suspension_by_the_organiser(office: Office
     assert await here.manage("REINSTATE_PLAYER", "P01") == OK
     assert state(here) is AgentState.ACTIVE
     first, *_, last = [event for event in told(here, AgentStateChanged) if getattr(event, "agent_id", "") == "P01"]
-    assert first == AgentStateChanged("P01", AgentState.SUSPENDED, "suspended by the organiser")
+    assert first == AgentStateChanged("P01", AgentState.SUSPENDED, "by the organiser")
     assert last == AgentStateChanged("P01", AgentState.ACTIVE, "reinstated by the organiser")
 
 
@@ -398,12 +571,12 @@ async def test_a_suspension_by_the_organiser_outlasts_its_manager(succession: Su
 @pytest.mark.parametrize(
     ("phase", "action", "player_id", "code", "sentence"),
     [
-        ("REGISTRATION", "PAUSE", None, "E016", "a pause can be changed only while it is RUNNING"),
-        ("REGISTRATION", "RESUME", None, "E016", "the league is REGISTRATION"),
-        ("RUNNING", "OPEN_REGISTRATION", None, "E016", "the registration can be changed only while it is REGISTRATION"),
-        ("RUNNING", "CLOSE_REGISTRATION", None, "E016", "the league is RUNNING"),
-        ("COMPLETED", "PAUSE", None, "E016", "the league is COMPLETED"),
-        ("COMPLETED", "SUSPEND_PLAYER", "P01", "E016", "the league is COMPLETED"),
+        ("REGISTRATION", "PAUSE", None, "E016", "the league has not started"),
+        ("REGISTRATION", "RESUME", None, "E016", "the league has not started"),
+        ("RUNNING", "OPEN_REGISTRATION", None, "E016", "the league has started"),
+        ("RUNNING", "CLOSE_REGISTRATION", None, "E016", "the league has started"),
+        ("COMPLETED", "PAUSE", None, "E016", "the league is over"),
+        ("COMPLETED", "SUSPEND_PLAYER", "P01", "E016", "the league is over"),
         ("RUNNING", "SUSPEND_PLAYER", "P77", "E005", "no player 'P77' in this league"),
         ("RUNNING", "REINSTATE_PLAYER", "REF01", "E005", "no player 'REF01' in this league"),
         ("RUNNING", "SUSPEND_PLAYER", None, "E003", "missing: player_id"),

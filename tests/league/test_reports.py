@@ -113,3 +113,10 @@ def test_details_are_kept_unless_they_are_far_too_long() -> None:
     assert read(details={"drawn_number": 8}).details == {"drawn_number": 8}
     (size,) = read(details={"x": "y" * LONGEST_DETAILS}).details.values()
     assert size > LONGEST_DETAILS
+
+
+def test_no_token_that_a_referee_repeats_is_kept() -> None:
+    token = "tok-p01-72c4a0b1c2d3e4f5"
+    told = read(details={"choices": {"P01": {"auth_token": token, "said": [token]}}}, tolerated={"P01": [token]})
+    assert token not in f"{told.details} {told.tolerated}"
+    assert told.details["choices"]["P01"].keys() == {"auth_token", "said"}

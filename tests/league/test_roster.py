@@ -355,6 +355,15 @@ async def test_a_version_that_cannot_be_read_is_refused_with_e002(office: Office
     assert_error(await office().register("Agent", address(1), protocol_version=version), "E002")
 
 
+@pytest.mark.parametrize("word", ["\x1b]0;pwned\x07", "1.0\n2.0", "1.0\u202e"])
+@pytest.mark.parametrize("field", ["version", "game_types"])
+async def test_a_version_or_a_game_that_a_terminal_would_obey_is_refused_with_e002(
+    office: OfficeMaker, field: str, word: str
+) -> None:
+    meta = {"version": word} if field == "version" else {"game_types": ["even_odd", word]}
+    assert_error(await office().register("Agent", address(1), **meta), "E002")
+
+
 @pytest.mark.parametrize("sender", ["referee:REF01", "league_manager"])
 async def test_only_a_player_may_register_as_a_player(office: OfficeMaker, sender: str) -> None:
     answer = await office().register("Agent", address(1), sender=sender)

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -136,13 +137,14 @@ class Stage:
         self.network = Watched(self.memory)
         self.agents: list[Referee | Player] = []
         self._runs: list[asyncio.Task[Any]] = []
-        for number, seat in enumerate((*plan.referees, *plan.players)):
-            if isinstance(seat.settings, RefereeSettings):
-                self._seat(Referee(seat.settings, self.network, VirtualClock(), rng=Random(number)), seat.settings)
-            elif isinstance(seat.settings, PlayerSettings):
-                strategy = load_strategy(str(seat.strategy))
-                player = Player(seat.settings, strategy, self.network, VirtualClock(), rng=Random(number))
-                self._seat(player, seat.settings)
+        number = count()
+        for seat in plan.referees:
+            referee = Referee(seat.settings, self.network, VirtualClock(), rng=Random(next(number)))
+            self._seat(referee, seat.settings)
+        for place in plan.players:
+            strategy = load_strategy(str(place.strategy))
+            player = Player(place.settings, strategy, self.network, VirtualClock(), rng=Random(next(number)))
+            self._seat(player, place.settings)
 
     def _seat(self, agent: Referee | Player, settings: RefereeSettings | PlayerSettings) -> None:
         self.agents.append(agent)

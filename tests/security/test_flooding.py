@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent_league.arena.hosting import app_of
-from agent_league.arena.seats import Seat
+from agent_league.arena.seats import ManagerSeat
 from agent_league.league.roster import MAX_REFEREES
 from agent_league.league.season import MOST_FAILURES
 from agent_league.league.takeover import open_store
@@ -160,7 +160,7 @@ async def test_where_requests_are_limited_a_flood_is_told_e014_and_others_get_in
     """Over HTTP: the flood comes from one address, the honest player from another."""
     limits = {"security.rate_limit_per_sec": 0.001, "security.rate_limit_burst": 5}
     async with manager(home, limits) as office, AsyncExitStack() as stack:
-        seat = Seat(office.manager._settings, 0)
+        seat = ManagerSeat(office.manager._settings, 0)
         server = HttpServer(app_of(seat, office.manager), "127.0.0.1", 0, "the manager")
         await server.start()
         stack.push_async_callback(server.stop)

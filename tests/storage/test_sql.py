@@ -123,7 +123,18 @@ def test_a_file_that_others_could_read_is_closed_to_them(store: SqlStore, file: 
     store.close()
     file.chmod(0o644)
     store.read(LEAGUE)
+    assert mode(file) == 0o644  # who looks changes nothing
+    store.open(LEAGUE)
     assert mode(file) == 0o600
+
+
+def test_who_looks_for_a_store_that_is_not_there_makes_none(store: SqlStore, file: Path) -> None:
+    assert store.read(LEAGUE) is None
+    assert not file.exists()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"")
+    assert store.read(LEAGUE) is None
+    assert file.stat().st_size == 0
 
 
 def test_what_a_killed_process_called_committed_is_there(file: Path) -> None:
@@ -353,6 +364,7 @@ def test_a_database_of_an_older_version_is_brought_up_to_date(
     newest = len(migrations.STEPS) + 1
     monkeypatch.setattr(migrations, "STEPS", (*migrations.STEPS, EXTRA_STEP))
     assert saved(sql_place) == Saved(season, [agent()], [match()])
+    assert sql_place.store().open(LEAGUE) == Saved(season, [agent()], [match()])
     assert sql_place.execute("SELECT note FROM seasons") == [("none",)]
     assert sql_place.execute("SELECT max(version) FROM agent_league_schema") == [(newest,)]
 
@@ -368,8 +380,11 @@ def test_a_league_of_the_first_version_goes_on_open_and_unpaused_with_nobody_bar
     for statement in FIRST_VERSION:
         sql_place.execute(statement)
     store = sql_place.store()
+    looked = store.read(LEAGUE)
+    assert sql_place.execute("SELECT max(version) FROM agent_league_schema") == [(1,)]  # who looks changes nothing
     found = store.open(LEAGUE)
     assert found is not None
+    assert looked == found
     assert found.season == SeasonRow(1, LEAGUE, "2025-01-15T12:00:00Z", "the key", {"players": 4}, "RUNNING", 2)
     assert (found.season.registration_open, found.season.paused) == (True, False)
     assert [(row.agent_id, row.display_name, row.barred) for row in found.agents] == [("P01", "Agent", False)]

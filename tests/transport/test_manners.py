@@ -237,6 +237,29 @@ async def test_one_that_acknowledges_everything_and_answers_nothing_costs_the_de
     assert asyncio.get_running_loop().time() == LIMIT + 0.5
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ((500, b"KeyError: 'context'"), "HTTP 500 and no JSON"),
+        ((500, b'{"detail": "oops"}'), "HTTP 500: .*oops"),
+        (fault(-32603), "refused: "),
+        (fault(-32601), "no answer from .* within 5 s"),
+        (result({"status": "error"}), "no answer from .* within 5 s"),
+    ],
+)
+@pytest.mark.parametrize("at", [0, 1])
+@in_virtual_time
+async def test_one_that_breaks_down_and_acknowledges_the_rest_is_told_by_its_breakdown(
+    at: int, said: Any, told: str
+) -> None:
+    """To know no method is none: then what it acknowledged is what it understood."""
+    peer = Stranger(lambda *_: said if len(peer.calls) == at + 1 else result(OK))
+    with pytest.raises(CallFailed, match=told) as failed:
+        await Manners(peer).ask(PEER, INVITE, LIMIT, push=future())
+    assert (failed.value.answer is None) is isinstance(failed.value, PeerTimeout)
+    assert asyncio.get_running_loop().time() == LIMIT
+
+
 @pytest.mark.parametrize("status", ["error", "failed", "FAILURE"])
 @in_virtual_time
 async def test_a_status_that_says_failure_is_no_acknowledgement(status: str) -> None:

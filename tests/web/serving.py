@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 import orjson
@@ -13,13 +13,13 @@ from yarl import URL
 from agent_league.transport.http_connections import Limits
 from agent_league.transport.http_server import AgentApp, HttpServer, Pages
 from agent_league.transport.rate_limit import RateLimit
+from tests.sse import frames
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     status: int
-    headers: CIMultiDictProxy[str]
     text: str
+    headers: CIMultiDictProxy[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,27 @@ class Visitor:
 
     async def get(self, path: str, method: str = "GET", **headers: str) -> Reply:
         """`path` is sent as it is written, and headers with `-` for `_`."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        url = URL(self.base + path, encoded=True)
-        async with self.session.request(method, url, headers=named, allow_redirects=False) as reply:
-            return Reply(reply.status, reply.headers, await reply.text())
+        return await self._ask(method, path, None, headers)
+
+    async def post(self, path: str, body: Any, **headers: str) -> Reply:
+        """Sends bytes as they are, and anything else as JSON."""
+        data = body if isinstance(body, bytes) else orjson.dumps(body)
+        return await self._ask("POST", path, data, {"content_type": "application/json", **headers})
+
+    async def _ask(self, method: str, path: str, data: bytes | None, headers: Mapping[str, str]) -> Reply:
+        url, named = URL(self.base + path, encoded=path.isascii()), _named(headers)
+        async with self.session.request(method, url, data=data, headers=named, allow_redirects=False) as reply:
+            return Reply(reply.status, await reply.text(), reply.headers)
 
     @asynccontextmanager
     async def listening(self, query: str = "", **headers: str) -> AsyncIterator["Stream"]:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        async with self.session.get(f"{self.base}/events{query}", headers=named) as reply:
+        async with self.session.get(f"{self.base}/events{query}", headers=_named(headers)) as reply:
             assert reply.status == 200, await reply.text()
             yield Stream(reply)
+
+
+def _named(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +68,16 @@ class Stream:
     def __init__(self, reply: aiohttp.ClientResponse) -> None:
         self.reply = reply
         self.beats = 0
+        self._frames = frames(reply)
 
     async def next(self) -> Message | None:
-        """The next message with sections; None at the end. Heartbeats are counted."""
-        found: dict[str, str] = {}
-        while line := (await self.reply.content.readline()).decode():
-            name, _, value = line.rstrip("\n").partition(": ")
-            if name:
-                found[name] = value
-                continue
-            if "id" in found:
-                return Message(found["id"], orjson.loads(found["data"]))
-            self.beats += found.get("event") == "beat"
-            if found.get("event") == "beat":
+        """The next message, which at a beat has no sections and is counted; None at the end."""
+        async for frame in self._frames:
+            if frame.id:
+                return Message(frame.id, orjson.loads(frame.data))
+            if frame.event == "beat":
+                self.beats += 1
                 return Message("", {})
-            found = {}
         return None
 
     async def until(self, name: str, wanted: Mapping[str, Any]) -> Message:

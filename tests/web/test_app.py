@@ -18,7 +18,7 @@ from agent_league.log import JsonLogger
 from agent_league.transport.rate_limit import RateLimit
 from agent_league.web import app as web_app
 from agent_league.web.app import WebApp
-from agent_league.web.page import NoSuchThing, Page, Told
+from agent_league.web.page import NoSuchThing, Page, Told, no_such
 from agent_league.web.pages import PAGES
 from agent_league.web.reader import Reader
 from tests.web.seasons import play_on, reader_of, season_of
@@ -38,6 +38,10 @@ class Desk:
 
     def __init__(self) -> None:
         self.is_closed = False
+
+    @property
+    def listeners(self) -> int:
+        return 0
 
     @property
     def routes(self) -> Sequence[BaseRoute]:
@@ -96,6 +100,17 @@ async def test_a_page_that_is_not_there_says_what_is(web: WebApp) -> None:
     assert "There is no page “/&lt;script&gt;alert(1)&lt;/script&gt;” here. There are: Overview" in reply.text
     assert "<script>alert" not in reply.text
     assert '<nav aria-label="Pages">' in reply.text
+
+
+def test_few_things_are_named_and_of_many_those_most_like_the_one_asked_for() -> None:
+    assert (
+        str(no_such("player", "P3", ["P01", "P02"], "Players")) == "There is no player “P3” here. There are: P01, P02."
+    )
+    assert "There are: none yet." in str(no_such("player", "P3", [], "Players"))
+    many = [f"P{number:03}" for number in range(1, 201)]
+    told = str(no_such("player", "p0123", many, "Players"))
+    assert "Did you mean P123" in told
+    assert told.endswith("The page Players has all 200.")
 
 
 async def test_an_odd_key_is_not_found_and_does_no_harm(web: WebApp) -> None:

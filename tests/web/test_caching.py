@@ -1,14 +1,33 @@
 """Pages that are kept: made once for all who ask, not too often, and not without end."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 
 from agent_league.web import caching
-from agent_league.web.caching import Shelf, TooManyAsk, Written, written
+from agent_league.web.caching import (
+    SETTLED,
+    SETTLED_SECONDS,
+    STALE_SECONDS,
+    Make,
+    Shelf,
+    TooManyAsk,
+    Written,
+    written,
+)
+from agent_league.web.page import NoSuchThing
 
 NAME = ("players/{key}", "P01")
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 class Maker:
@@ -20,7 +39,10 @@ class Maker:
         self.may_go_on.set()
         self._size = size
 
-    async def __call__(self) -> Written:
+    def __call__(self) -> Make:
+        return self._make
+
+    async def _make(self) -> Written:
         self.made += 1
         number = self.made
         await self.may_go_on.wait()
@@ -35,17 +57,24 @@ async def test_a_page_is_kept_as_long_as_nothing_happens() -> None:
 
 
 async def test_while_a_league_runs_an_older_page_will_do_for_a_while() -> None:
-    shelf, make = Shelf(patience=3600), Maker()
+    clock = Clock()
+    shelf, make = Shelf(patience=3, clock=clock), Maker()
     assert (await shelf.get(NAME, 1, make, is_busy=True)).plain == b"1"
+    clock.now += 2
     assert (await shelf.get(NAME, 2, make, is_busy=True)).plain == b"1"
     assert (await shelf.get(NAME, 2, make, is_busy=False)).plain == b"2", "once it is over, the last state counts"
+    clock.now += 3
+    assert (await shelf.get(NAME, 3, make, is_busy=True)).plain == b"3"
 
 
-async def test_what_is_not_told_of_shows_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf, make = Shelf(), Maker()
-    await shelf.get(NAME, 1, make, is_busy=False)
-    monkeypatch.setattr(caching, "STALE_SECONDS", 0)
-    assert (await shelf.get(NAME, 1, make, is_busy=False)).plain == b"2"
+async def test_what_is_not_told_of_shows_after_a_while() -> None:
+    clock = Clock()
+    shelf, make = Shelf(clock=clock), Maker()
+    told = []
+    for _ in range(4):
+        told.append((await shelf.get(NAME, 1, make, is_busy=False)).plain)
+        clock.now += STALE_SECONDS / 2
+    assert told == [b"1", b"1", b"2", b"2"]
 
 
 async def test_a_page_that_many_ask_for_at_once_is_made_once() -> None:
@@ -69,7 +98,7 @@ async def test_who_leaves_before_the_page_is_there_takes_it_from_nobody() -> Non
     assert (await second).plain == b"1"
 
 
-async def test_pages_are_made_one_after_the_other() -> None:
+async def test_pages_of_a_kind_are_made_one_after_the_other() -> None:
     shelf, at_once, most = Shelf(), 0, 0
 
     async def make() -> Written:
@@ -80,31 +109,72 @@ async def test_pages_are_made_one_after_the_other() -> None:
         at_once -= 1
         return written(b"")
 
-    await asyncio.gather(*(shelf.get(("page", str(number)), 1, make, is_busy=True) for number in range(5)))
+    await asyncio.gather(*(shelf.get(("page", str(number)), 1, lambda: make, is_busy=True) for number in range(5)))
     assert most == 1
 
 
-async def test_after_a_page_nothing_is_made_for_as_long_again_while_a_league_runs(
+async def test_a_page_that_takes_long_holds_up_those_of_its_kind_alone() -> None:
+    shelf, slow, quick = Shelf(), Maker(), Maker()
+    slow.may_go_on.clear()
+    long = [asyncio.create_task(shelf.get(("matches", key), 1, slow, is_busy=True)) for key in ("R1M1", "R1M2")]
+    async with asyncio.timeout(60):
+        assert (await shelf.get(("players", "P01"), 1, quick, is_busy=True)).plain == b"1"
+        assert slow.made == 1
+        slow.may_go_on.set()
+        await asyncio.gather(*long)
+    assert slow.made == 2
+
+
+async def test_what_is_not_there_is_said_at_once_however_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching, "MOST_WAITING", 2)
+    shelf, make = Shelf(), Maker()
+    make.may_go_on.clear()
+    waiting = asyncio.create_task(shelf.get(NAME, 1, make, is_busy=True))
+    await asyncio.sleep(0)
+
+    def read() -> Make:
+        raise NoSuchThing("not there")
+
+    for number in range(5):
+        with pytest.raises(NoSuchThing, match="not there"):
+            async with asyncio.timeout(5):
+                await shelf.get(("players/{key}", f"X{number}"), 1, read, is_busy=True)
+    make.may_go_on.set()
+    assert (await waiting).plain == b"1"
+
+
+async def test_what_can_not_change_any_more_is_kept_longer_than_what_can() -> None:
+    clock = Clock()
+    shelf, make = Shelf(clock=clock), Maker()
+    await shelf.get(NAME, 7, make, is_busy=False)
+    told = []
+    for seconds in (STALE_SECONDS, SETTLED_SECONDS - STALE_SECONDS - 1, STALE_SECONDS + 1):
+        told.append((await shelf.get(NAME, SETTLED, make, is_busy=False)).plain)
+        clock.now += seconds
+    told.append((await shelf.get(NAME, SETTLED, make, is_busy=False)).plain)
+    assert told == [b"2", b"2", b"2", b"3"]
+
+
+async def test_after_a_page_nothing_is_made_for_twice_as_long_again_while_a_league_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    slept: list[float] = []
-    sleep = asyncio.sleep
+    clock, slept = Clock(), list[float]()
 
     async def note(seconds: float) -> None:
         slept.append(seconds)
-        await sleep(0)
 
     async def make() -> Written:
-        await sleep(0.02)
+        clock.now += 3
         return written(b"")
 
-    shelf = Shelf()
-    await shelf.get(("page", "1"), 1, make, is_busy=True)
     monkeypatch.setattr(asyncio, "sleep", note)
-    await shelf.get(("page", "2"), 1, make, is_busy=True)
-    assert slept[0] > 0.02
-    await shelf.get(("page", "3"), 1, make, is_busy=False)
-    assert len(slept) == 1, "where no league runs there is nothing to spare"
+    shelf = Shelf(clock=clock)
+    clock.now += 100
+    for key in ("1", "2"):
+        await shelf.get(("page", key), 1, lambda: make, is_busy=True)
+        clock.now += 1
+    await shelf.get(("page", "3"), 1, lambda: make, is_busy=False)
+    assert slept == [-100, 5], "where no league runs there is nothing to spare"
 
 
 async def test_more_than_so_many_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,9 +209,8 @@ async def test_a_page_that_fails_is_tried_again_by_the_next_who_asks() -> None:
     async def fail() -> Written:
         raise ValueError("this time")
 
-    failing: Callable[[], Awaitable[Written]] = fail
     with pytest.raises(ValueError, match="this time"):
-        await shelf.get(NAME, 1, failing, is_busy=False)
+        await shelf.get(NAME, 1, lambda: fail, is_busy=False)
     assert (await shelf.get(NAME, 1, make, is_busy=False)).plain == b"1"
 
 

@@ -10,7 +10,7 @@ from agent_league.web.player.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WID
 
 def drawn(values: list[int], *, first: int = 1, upside_down: bool = False) -> ET.Element:
     axes = Axes("round", "points", first, len(values), min(0, *values), max(1, *values), upside_down)
-    text = line_chart("c", "A <b> title", "A & summary", axes, [Line("own", values)])
+    text = line_chart("c", "A <b> title", "A & summary", axes, [Line(values)])
     return ET.fromstring(text)
 
 

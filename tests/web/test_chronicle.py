@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.model.events import LeagueResumed, LeagueStarted, MatchFinished, RoundStarted
-from agent_league.web.chronicle import FORM, MOST_NEWS, Chronicle
+from agent_league.model.events import LeagueResumed, LeagueStarted, MatchFinished, RegistrationRefused, RoundStarted
+from agent_league.web.chronicle import FORM, MOST_NEWS, MOST_REFUSED, Chronicle
+from agent_league.web.live.news import sentence_of
 from tests.web.seasons import play_on, season_of
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
@@ -106,6 +107,41 @@ def test_the_rest_is_estimated_from_the_pace_since_the_start() -> None:
     assert chronicle.seconds_left() is None
 
 
+def test_a_pause_is_not_counted_into_the_pace() -> None:
+    season, clock = season_of(8, started=False), SteppedClock()
+    chronicle = Chronicle(season, clock)
+    season.start()
+    clock.wait(10)
+    play_on(season, 10)
+    assert chronicle.seconds_left() == pytest.approx(18)
+    season.set_paused(is_paused=True)
+    clock.wait(3600)
+    season.set_paused(is_paused=False)
+    assert chronicle.seconds_left() == pytest.approx(18)
+
+
+def test_a_manager_that_was_started_again_in_a_pause_does_not_count_it_either() -> None:
+    season, clock = season_of(8, 10), SteppedClock()
+    season.set_paused(is_paused=True)
+    chronicle = Chronicle(season, clock)
+    season.resume()
+    clock.wait(3600)
+    season.set_paused(is_paused=False)
+    clock.wait(5)
+    play_on(season, 5)
+    assert chronicle.seconds_left() == pytest.approx(13)
+
+
+def test_whoever_knocks_in_ever_new_words_pushes_no_result_out_of_the_news() -> None:
+    season = season_of(4, 2)
+    chronicle = Chronicle(season)
+    for number in range(300):
+        season.refuse(f"Somebody {number}", "it is too late")
+    told = [type(news.event) for news in chronicle.news]
+    assert told.count(RegistrationRefused) == MOST_REFUSED
+    assert told.count(MatchFinished) == 2
+
+
 def test_a_manager_that_goes_on_judges_by_its_own_pace() -> None:
     season, clock = season_of(6, 5), SteppedClock()
     chronicle = Chronicle(season, clock)
@@ -120,6 +156,7 @@ def test_a_database_that_is_away_is_remembered_until_it_is_back(tmp_path: Path) 
     season = season_of(2, 0)
     chronicle = Chronicle(season)
     season.note_store(is_there=False, why=f"{tmp_path} is full")
-    assert chronicle.store_trouble == f"{tmp_path} is full"
+    assert chronicle.store_trouble.startswith("The database is away")
+    assert str(tmp_path) not in f"{chronicle.store_trouble} {sentence_of(chronicle.news[-1].event, {})}"
     season.note_store(is_there=True)
     assert chronicle.store_trouble == ""

@@ -59,9 +59,12 @@ def test_a_cell_says_by_itself_who_beat_whom_in_which_match(tmp_path: Path) -> N
     winner = str(result.winner)
     loser = next(player_id for player_id in result.players if player_id != winner)
     found = grid(season, tmp_path)
-    assert found[winner, loser].one("a").attributes["aria-label"] == f"{winner} beat {loser}, match {result.match_id}"
+    assert found[winner, loser].one("a").attributes["aria-label"] == (
+        f"W: {winner} beat {loser}, match {result.match_id}"
+    )
     assert (
-        found[loser, winner].one("a").attributes["aria-label"] == f"{loser} lost to {winner}, match {result.match_id}"
+        found[loser, winner].one("a").attributes["aria-label"]
+        == f"L: {loser} lost to {winner}, match {result.match_id}"
     )
 
 

@@ -13,9 +13,10 @@ from agent_league.web.export.site_files import MANIFEST, Written, claim, finish,
 from agent_league.web.pages import PAGES
 from agent_league.web.reader import Reader
 from tests.cli.leagues import play
+from tests.harm import ATTRIBUTE, FORMULA, SCRIPT
 from tests.web.seasons import reader_of, season_of
 
-NASTY = ("<script>alert(1)</script>", '" onmouseover="x', "=1+1", "Ünï \u2603")
+NASTY = (SCRIPT, ATTRIBUTE, FORMULA, "Ünï \u2603")
 LOCAL = "http://site/some/folder/"
 """Stands for wherever the folder is put."""
 
@@ -38,8 +39,8 @@ class Links(HTMLParser):
             self.scripts.append(given.get("type"))
 
 
-def exported(reader: Reader, folder: Path, note: str = "") -> list[Written]:
-    earlier = claim(folder, force=False)
+def exported(reader: Reader, folder: Path, note: str = "", *, force: bool = False) -> list[Written]:
+    earlier = claim(folder, force=force)
     written = list(write_places(reader, folder, places(reader), note))
     written += write_assets(folder, written)
     finish(folder, written, earlier, reader.season.league_id)
@@ -174,3 +175,32 @@ def test_a_manifest_can_not_name_a_file_that_is_not_ours(tmp_path: Path, named: 
         "x.html",
         MANIFEST,
     }
+
+
+def test_a_page_that_can_not_be_made_says_so_and_the_others_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr("agent_league.web.pages.match.read_match", fail)
+    written = exported(reader_of(season_of(3), tmp_path / "home"), tmp_path)
+    problems = {file.path: file.problem for file in written if file.problem}
+    assert problems == {f"matches/R{number}M1.html": "RecursionError('too deep')" for number in (1, 2, 3)}
+    assert "This page could not be made" in (tmp_path / "matches" / "R1M1.html").read_text()
+    assert_whole(tmp_path)
+
+
+@pytest.mark.parametrize("link", ["index.html", "players", MANIFEST])
+def test_an_export_writes_and_takes_away_nothing_behind_a_link(tmp_path: Path, link: str) -> None:
+    folder, other = tmp_path / "site", tmp_path / "other"
+    other.mkdir()
+    (other / "P09.html").write_text("years of work")
+    folder.mkdir()
+    (folder / link).symlink_to(other if link == "players" else other / "P09.html")
+    with pytest.raises(UserError, match="is a link; an export writes into its own folder alone"):
+        exported(reader_of(season_of(3), tmp_path / "home"), folder, force=True)
+    if link == "players":
+        finish(folder, [], ["players/P09.html"], "league")
+    assert (other / "P09.html").read_text() == "years of work"
+    assert [path.name for path in other.iterdir()] == ["P09.html"]

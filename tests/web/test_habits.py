@@ -1,22 +1,15 @@
 """How a player plays, from recorded results and from match files."""
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from agent_league.model.results import MatchResult, Outcome
-from agent_league.storage.files import write_json
 from agent_league.web.player import habits as module
 from agent_league.web.player.habits import Habits, Played, habits_of, shares_of
 
-NOWHERE = Path("nowhere")
 
-
-def played(number: int, winner: str | None, details: dict[str, Any], file: Path = NOWHERE) -> Played:
+def played(number: int, winner: str | None, details: dict[str, Any], file: dict[str, Any] | None = None) -> Played:
     outcome = Outcome.WIN if winner else Outcome.DRAW
-    return Played(MatchResult(f"R{number}M1", number, ("P01", "P02"), outcome, winner, details), "REF01", file)
+    return Played(MatchResult(f"R{number}M1", number, ("P01", "P02"), outcome, winner, details), file)
 
 
 def counts(habits: Habits) -> dict[str, int]:
@@ -52,50 +45,17 @@ def test_what_a_result_makes_it_open_with_is_seen_in_the_next_match() -> None:
     assert reactions(habits.after_result) == {"a match that it won": {"odd": 1}, "a match that it lost": {"even": 1}}
 
 
-def test_a_file_tells_what_the_league_has_not_recorded(tmp_path: Path) -> None:
-    match = played(1, "P01", {}, tmp_path / "R1M1.json")
-    told = {"status": "WIN", "winner_player_id": "P01"}
-    file = {"match_id": "R1M1", "referee_id": "REF01", "result": told, "moves": [{"P01": [1, 2]}, {"P02": {"a": 1}}]}
-    write_json(match.file, file)
-    assert counts(habits_of("P01", [match])) == {"[1,2]": 1}
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"match_id": "R2M1"},
-        {"referee_id": "REF02"},
-        {"result": {"status": "DRAW", "winner_player_id": None}},
-        {"result": None},
-        {"moves": {"P01": 1}},
-        {"moves": [1]},
-    ],
-)
-def test_a_file_of_another_match_or_none_counts_for_nothing(changed: dict[str, Any], tmp_path: Path) -> None:
-    match = played(1, "P01", {}, tmp_path / "R1M1.json")
-    told = {"status": "WIN", "winner_player_id": "P01"}
-    whole = {"match_id": "R1M1", "referee_id": "REF01", "result": told, "moves": [{"P01": 1}]}
-    write_json(match.file, whole | changed)
-    habits = habits_of("P01", [match])
-    assert (habits.matches, habits.left_out, habits.moves) == (0, 1, 0)
-
-
-def test_only_the_latest_matches_and_so_many_bytes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {"status": "WIN", "winner_player_id": "P01"}
-    matches = [played(at, "P01", {}, tmp_path / f"R{at}M1.json") for at in range(1, 5)]
-    for match in matches:
-        file = {"match_id": match.result.match_id, "referee_id": "REF01", "result": told, "moves": [{"P01": 1}]}
-        write_json(match.file, file)
-    monkeypatch.setattr(module, "MOST_MATCHES", 3)
-    assert (habits_of("P01", matches).matches, habits_of("P01", matches).left_out) == (3, 1)
-    monkeypatch.setattr(module, "MOST_BYTES", matches[0].file.stat().st_size)
-    assert (habits_of("P01", matches).matches, habits_of("P01", matches).left_out) == (1, 3)
+def test_a_file_tells_what_the_league_has_not_recorded() -> None:
+    file = {"moves": [{"P01": [1, 2]}, {"P02": {"a": 1}}]}
+    assert counts(habits_of("P01", [played(1, "P01", {}, file)])) == {"[1,2]": 1}
+    assert counts(habits_of("P01", [played(1, "P01", {"moves": [{"P01": 3}]}, file)])) == {"3": 1}
 
 
 def test_details_that_are_no_moves_do_no_harm() -> None:
     spoilt: list[dict[str, Any]] = [{"moves": 3}, {"moves": [3]}, {"choices": "even"}, {"choices": {"P01": [1, 2]}}]
     for details in (*spoilt, {}, {"moves": []}):
         assert habits_of("P01", [played(1, "P01", details)]).matches == 0
+        assert habits_of("P01", [played(1, "P01", {}, details)]).moves == 0
 
 
 def test_many_different_moves_are_cut_and_the_rest_told_together() -> None:
@@ -113,6 +73,6 @@ def test_a_long_or_invisible_move_is_shown_short_and_spelled_out() -> None:
 
 def test_nothing_played_is_nothing_known() -> None:
     habits = habits_of("P01", [])
-    assert (habits.matches, habits.left_out, habits.shares) == (0, 0, [])
-    silent = replace(played(1, "P02", {}), result=played(1, "P02", {"moves": [{"P02": 1}]}).result)
-    assert counts(habits_of("P01", [silent])) == {}
+    assert (habits.matches, habits.moves, habits.shares) == (0, 0, [])
+    silent = habits_of("P01", [played(1, "P02", {"moves": [{"P02": 1}]})])
+    assert (silent.matches, silent.moves, counts(silent)) == (1, 0, {})

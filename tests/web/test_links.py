@@ -1,25 +1,19 @@
-"""Every link of every page leads somewhere, behind a server and as files; and nobody's words become markup."""
+"""Every link of every page leads somewhere (of files: `test_export`), and nobody's words become markup."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from posixpath import dirname, join, normpath
 
 import pytest
 
 from agent_league.league.season import Season
 from agent_league.model.results import FAULT, MatchResult, Outcome, Termination
 from agent_league.web.app import WebApp
-from agent_league.web.assets import assets
 from agent_league.web.page import Page
 from agent_league.web.pages import PAGES
 from agent_league.web.reader import Reader
-from agent_league.web.site import FileSite, file_of
+from tests.harm import BIDI, SCRIPT
 from tests.web.browsing import Element, get, parsed, text_of
 from tests.web.seasons import play_on, reader_of, season_of
-
-SCRIPT = "<script>alert(1)</script>"
-BIDI = "abc\u202egnp.exe"
-
 
 SEASONS: dict[str, Callable[[], Season]] = {
     "empty": lambda: season_of(0, referees=0, started=False),
@@ -63,17 +57,6 @@ async def test_every_link_leads_to_a_page_that_is_there(stage: str, tmp_path: Pa
     missing = [(here, path, anchor) for here, path, anchor in wanted if anchor not in seen[path]]
     assert not missing
     await app.close()
-
-
-def test_every_link_of_an_exported_page_leads_to_a_file(tmp_path: Path) -> None:
-    reader = reader_of(season_of(5), tmp_path)
-    pages = {file_of(page.at(key)): (page, key) for page in PAGES if page.is_exported for key in page.keys(reader)}
-    there = {*pages, *(f"static/{name}" for name in assets())}
-    for file, (page, key) in pages.items():
-        found = parsed(text_of(page, reader, key, FileSite(file.count("/"))))
-        for address in addresses(found):
-            path = address.partition("#")[0].partition("?")[0]
-            assert not path or normpath(join(dirname(file), path)) in there, (file, address)
 
 
 def hostile_season() -> Season:

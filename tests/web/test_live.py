@@ -57,9 +57,11 @@ async def heard(reader: Reader, **more: Any) -> AsyncIterator[tuple[Visitor, Fee
         yield visitor, feed
 
 
-@pytest.mark.parametrize("encoding", ["identity", "gzip"])
-async def test_a_listener_gets_everything_and_then_what_changes(reader: Reader, encoding: str) -> None:
-    async with heard(reader) as (visitor, _), visitor.listening(JSON, accept_encoding=encoding) as stream:
+@pytest.mark.parametrize(
+    ("accepted", "encoding"), [("identity", "identity"), ("gzip", "gzip"), ("gzip;q=0.00, identity", "identity")]
+)
+async def test_a_listener_gets_everything_and_then_what_changes(reader: Reader, accepted: str, encoding: str) -> None:
+    async with heard(reader) as (visitor, _), visitor.listening(JSON, accept_encoding=accepted) as stream:
         first = await stream.next()
         play_on(reader.season, 1)
         second = await stream.next()
@@ -129,13 +131,10 @@ async def test_who_has_seen_everything_is_told_nothing_before_something_happens(
     assert set(second.sections) == {"progress", "feed"}
 
 
-@pytest.mark.parametrize(
-    "last", ["{boot}-99", "deadbeef-1", "nonsense", "-", "{boot}--1", "{boot}-1e9", "{boot}-" + "9" * 5000]
-)
-async def test_an_id_that_is_none_of_ours_gets_everything(reader: Reader, last: str) -> None:
-    async with heard(reader) as (visitor, feed), visitor.listening(JSON) as there:
+async def test_an_id_that_is_none_of_ours_gets_everything(reader: Reader) -> None:
+    async with heard(reader) as (visitor, _), visitor.listening(JSON) as there:
         await there.next()
-        async with visitor.listening(JSON, last_event_id=last.replace("{boot}", feed.live._boot)) as stream:
+        async with visitor.listening(JSON, last_event_id="deadbeef-1") as stream:
             message = await stream.next()
     assert message is not None
     assert set(message.sections) == ALL

@@ -10,25 +10,29 @@ from typing import Any
 import pytest
 
 from agent_league.arena.in_process import play_in_process, seated
+from agent_league.errors import PeerUnreachable
 from agent_league.games.registry import load_game
 from agent_league.league.app import LeagueManager
+from agent_league.model.addresses import without_addresses
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.storage.files import write_json
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import Params, ScriptedPlayer, hang
+from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.memory import MemoryNetwork
 from agent_league.web.framing import read_page, write_page
+from agent_league.web.match import conversation as conversation_module
 from agent_league.web.match.conversation import LONGEST_JSON, MOST_ENTRIES, conversation, pretty
 from agent_league.web.page import NoSuchThing
 from agent_league.web.pages.match import MATCH, MOST_STEPS
 from agent_league.web.reader import Reader
 from agent_league.web.site import FileSite, LiveSite, Site
+from tests.cli.command import free_ports
 from tests.conftest import FAST, PlanMaker
 from tests.games.test_built_in import GAMES
+from tests.harm import SCRIPT
 from tests.referee.tampering import ODD_VALUES
 from tests.web.seasons import reader_of, season_of
-
-SCRIPT = "<script>alert(1)</script>"
 
 
 def page(reader: Reader, key: str = "R1M1", site: Site | None = None) -> str:
@@ -149,7 +153,9 @@ async def test_a_damaged_file_makes_a_page_all_the_same(trouble: Trouble) -> Non
 
 async def test_a_file_of_another_match_is_none_of_this_one(trouble: Trouble) -> None:
     write_json(trouble.reader.paths.match(trouble.file["league_id"], "R1M1"), {**trouble.file, "referee_id": "REF09"})
-    assert "What was said is not in this SHARED folder" in words(page(trouble.reader))
+    assert "What was said is not known here: not in this SHARED folder; referee REF01 keeps it" in words(
+        page(trouble.reader)
+    )
 
 
 async def test_an_exported_page_needs_no_server(trouble: Trouble) -> None:
@@ -183,7 +189,7 @@ def test_a_match_whose_file_is_elsewhere_is_what_the_league_knows(home: Path) ->
     season.record(MatchResult("R1M1", 1, ("P01", "P02"), Outcome.WIN, "P01", details), "REF01")
     text, told = page(reader_of(season, home)), words(page(reader_of(season, home)))
     assert text.count('<li class="step"') == 3
-    assert "Player 1 won" in told
+    assert "Player 1 beats Player 2" in told
     assert "not in this SHARED folder; referee REF01 keeps it as data/matches/league_of_tests/R1M1.json" in told
     assert "Fair draw" not in told
 
@@ -205,7 +211,7 @@ def test_a_match_that_was_broken_off_or_lost_technically_says_why(home: Path) ->
         )
         season.complete_round(round_.round_id)
     reader = reader_of(season, home)
-    assert f"Broken off: the referee fell {SCRIPT}" in words(page(reader))
+    assert f"was broken off: the referee fell {SCRIPT}" in words(page(reader))
     assert SCRIPT not in page(reader)
     told = words(page(reader, "R2M1"))
     assert "didn't answer a question in time" in told
@@ -275,8 +281,92 @@ def test_json_is_pretty_and_stays_json_and_a_huge_message_is_cut() -> None:
     line = {"at": "", "direction": "received", "player_id": "P01", "message": {"text": "x" * 50_000, "n": [1] * 500}}
     (entry,) = conversation({"transcript": [line]})
     assert len(entry.json) < LONGEST_JSON + 50
-    assert entry.json.endswith("letters more")
+    assert entry.json.endswith("... the file has all of it")
     line["message"] = {"rounds": [["cooperate", "defect"]] * 500, "end": 7}
     (entry,) = conversation({"transcript": [line]})
     assert '"... 492 more ..."' in entry.json
     assert '"end": 7' in entry.json
+
+
+def nested(levels: int, leaf: Any) -> Any:
+    for _ in range(levels):
+        leaf = {"k": [leaf]}
+    return leaf
+
+
+@pytest.mark.parametrize(
+    "message", [nested(29, "x" * 13_000), nested(29, [1] * 6000), {str(one): nested(29, one) for one in range(150)}]
+)
+def test_what_a_hostile_player_says_costs_no_more_than_what_is_shown(
+    message: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, flat = list[int](), conversation_module._flat
+
+    def counted(value: Any) -> str:
+        written.append(len(text := flat(value)))
+        return text
+
+    monkeypatch.setattr(conversation_module, "_flat", counted)
+    line = {"at": "", "direction": "received", "player_id": "P01", "message": message}
+    (entry,) = conversation({"transcript": [line]})
+    assert len(entry.json) < LONGEST_JSON + 50
+    assert sum(written) < 2 * LONGEST_JSON
+
+
+async def test_a_file_that_is_nested_too_deep_or_no_json_is_told_and_the_game_is_shown(trouble: Trouble) -> None:
+    path = trouble.reader.paths.match(trouble.file["league_id"], "R1M1")
+    deep = json.dumps(trouble.file)[:-1] + ', "deep": ' + "[" * 900 + "]" * 900 + "}"
+    for content, why in ((deep, "nested more than 150 levels deep"), ("{", "not JSON"), ("[]", "expected a JSON obj")):
+        path.write_text(content)
+        assert f"{path.name} of this SHARED folder is of no use: {why}" in words(page(trouble.reader))
+
+
+async def test_a_token_in_somebody_s_file_is_struck_out(trouble: Trouble) -> None:
+    trouble.file["transcript"][0]["message"]["note"] = token = f"tok-{'A' * 22}"
+    write_json(trouble.reader.paths.match(trouble.file["league_id"], "R1M1"), trouble.file)
+    assert token not in page(trouble.reader)
+    assert "E001" in page(trouble.reader)
+
+
+async def test_where_a_dead_agent_listened_is_not_told() -> None:
+    port = free_ports(1)
+    carrier = HttpCarrier()
+    try:
+        with pytest.raises(PeerUnreachable) as caught:
+            await carrier.exchange(f"http://localhost:{port}/mcp", b"{}", 5)
+    finally:
+        await carrier.close()
+    line = {"at": "", "direction": "failed", "player_id": "P01", "error": str(caught.value), "message": None}
+    (entry,) = conversation({"transcript": [line]})
+    assert str(port) not in entry.why
+    assert "localhost" not in entry.why
+    assert entry.why == "can't reach its address: Connection refused"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("at http://10.0.0.7:8101/mcp: gone", "at its address: gone"),
+        (
+            "Cannot connect to host player1:8101 ssl:default [Connect call failed ('127.0.0.1', 8101)]",
+            "Cannot connect to host its address ssl:default [Connect call failed its address]",
+        ),
+        ("('::1', 8101, 0, 0)", "its address"),
+        ("[::1]:8101 and [fe80::1%eth0]", "its address and its address"),
+        ("a.example.org:80, localhost:8101, 192.168.1.20", "its address, its address, its address"),
+        ('{"timestamp": "2025-01-15T10:30:00Z", "sender": "player:P01"}', None),
+        ('{"protocol": "league.v2", "version": "1.2.3", "board": [0, 1]}', None),
+    ],
+)
+def test_addresses_are_struck_out_and_nothing_else(said: str, shown: str | None) -> None:
+    assert without_addresses(said) == (shown or said)
+
+
+def test_whoever_moved_in_a_match_that_broke_off_is_shown_with_the_move(home: Path) -> None:
+    season = season_of(2, played=0)
+    season.assign("R1M1", "REF01")
+    details, ends = {"choices": {"P01": "odd"}}, {"P02": Termination.MOVE_TIMEOUT}
+    season.record(MatchResult("R1M1", 1, ("P01", "P02"), Outcome.TECHNICAL_LOSS, "P01", details, ends), "REF01")
+    last = page(reader_of(season, home)).rpartition('<li class="step"')[2]
+    assert re.search(r'class="tile a"><span class="who">Player 1</span><span class="what">odd</span>', last)
+    assert re.search(r'class="tile b blank">', last)

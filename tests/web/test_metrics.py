@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 import pytest
@@ -18,7 +18,6 @@ from agent_league.arena.hosting import serve
 from agent_league.arena.in_process import seated
 from agent_league.arena.seats import Seat
 from agent_league.league.app import LeagueManager
-from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import Role
 from agent_league.transport.memory import MemoryNetwork
 from agent_league.web.metrics import METRICS, Kind, MetricsPage
@@ -136,7 +135,7 @@ async def test_every_agent_serves_them_also_without_pages(plan: PlanMaker) -> No
     port = free_ports(3)
     where = {"manager_port": port, "referee_port": port + 1, "player_port": port + 2}
     made = plan(players=2, referees=1, **where)
-    manager = replace(made.manager, settings=replace(cast("ManagerSettings", made.manager.settings), web=False))
+    manager = replace(made.manager, settings=replace(made.manager.settings, web=False))
     seats: Sequence[Seat] = [manager, *made.referees, made.players[0]]
     stop, ready = asyncio.Event(), asyncio.Event()
     serving = asyncio.create_task(serve(seats, stop, ready=ready.set))

@@ -15,6 +15,7 @@ from agent_league.web.live.sections import SHOWN_NEWS, read_agents, read_feed, r
 from agent_league.web.pages.overview import OVERVIEW
 from agent_league.web.reader import Invitation, Reader
 from agent_league.web.site import FileSite, LiveSite, Site
+from tests.harm import BIDI, ESCAPE, IMAGE, SCRIPT, TEMPLATE
 from tests.web.seasons import play_on, reader_of, season_of
 
 LIVE = LiveSite()
@@ -36,7 +37,7 @@ def test_before_the_start_it_says_who_is_awaited_and_how_to_join(tmp_path: Path)
     assert "once 4 players and 2 referees are in; 3 and 1 are." in text
     assert "league player --manager http://localhost:8000" in text
     assert "register_player at http://localhost:8000/mcp" in text
-    assert "Player 1 Player 2 Player 3" in text
+    assert "Player 1 P01 player" in text
 
 
 @pytest.mark.parametrize(
@@ -99,8 +100,26 @@ def test_the_table_tells_who_has_moved_since_the_last_round(tmp_path: Path) -> N
 
 def test_form_is_told_in_letters(tmp_path: Path) -> None:
     for row in read_standings(reader_of(season_of(6, 7), tmp_path))["rows"]:
-        letters = [one["letter"] for one in row["form"]]
+        letters = [one["letter"][0] for one in row["form"]]
         assert [letters.count(letter) for letter in "WDL"] == [row["wins"], row["draws"], row["losses"]]
+
+
+def test_a_result_has_the_same_letters_in_form_and_round_as_on_other_pages(tmp_path: Path) -> None:
+    season = season_of(4, 0)
+    first, second = season.schedule.rounds[0].pairings
+    late = {first.player_a: Termination.NORMAL, first.player_b: Termination.MOVE_TIMEOUT}
+    lost = MatchResult("R1M1", 1, first.players, Outcome.TECHNICAL_LOSS, first.player_a, terminations=late)
+    void = dict.fromkeys(second.players, Termination.VOID)
+    broken = MatchResult("R1M2", 1, second.players, Outcome.TECHNICAL_LOSS, None, terminations=void)
+    for result in (lost, broken):
+        season.record(result, season.assigned[result.match_id])
+    wanted = {first.player_a: "Wt", first.player_b: "Lt", second.player_a: "X", second.player_b: "X"}
+    reader = reader_of(season, tmp_path)
+    rows = read_standings(reader)["rows"]
+    assert {row["player_id"]: row["form"][0]["letter"] for row in rows} == wanted
+    sides = [side for match in read_round(reader)["matches"] for side in match["players"]]
+    assert {side["player_id"]: side["letter"] for side in sides} == wanted
+    assert shown(reader).count(">Lt<") == 2
 
 
 def test_movement_is_told_in_words_too(tmp_path: Path) -> None:
@@ -158,14 +177,60 @@ def test_agents_are_shown_with_state_latency_and_failures_and_never_with_their_a
     assert ":8101" not in page, "where a player is to be called is nobody's business but the league's"
 
 
+def test_agents_in_trouble_come_first_then_referees_then_players_by_id(tmp_path: Path) -> None:
+    season = season_of(12, 0)
+    season.note_call("P11", ok=False)
+    season.bar("P03")
+    rows = read_agents(reader_of(season, tmp_path))["rows"]
+    assert [row["agent_id"] for row in rows[:6]] == ["P03", "P11", "REF01", "REF02", "P01", "P02"]
+
+
+def test_whom_the_organiser_suspended_is_so_after_the_end_too(tmp_path: Path) -> None:
+    season = season_of(3, 0)
+    reader = reader_of(season, tmp_path)
+    season.bar("P02")
+    assert [item["text"] for item in read_feed(reader)["items"][:1]] == ["is suspended: by the organiser"]
+    play_on(season, 3)
+    assert next(row for row in read_agents(reader)["rows"] if row["agent_id"] == "P02")["state"] == "SHUTDOWN"
+    page = shown(reader)
+    assert ">suspended by the organiser<" in page
+    table = page.partition('class="standings"')[2].partition("</table>")[0]
+    assert table.count(">suspended<") == 1
+
+
+def test_before_the_start_nobody_is_listed_twice(tmp_path: Path) -> None:
+    reader = reader_of(season_of(3, started=False), tmp_path)
+    page = shown(reader)
+    assert page.count('data-key="P01"') == 1
+    assert '<section class="card" data-live="standings" aria-labelledby="standings-title"></section>' in page
+    assert "Player 1" in shown(reader, FileSite()), "files have no agents, so the players stand there"
+
+
+def test_after_a_restart_the_round_is_the_one_that_was_played(tmp_path: Path) -> None:
+    reader = reader_of(season_of(4, 3), tmp_path)
+    reader.season.current_round = reader.season.rounds_completed  # as a season that was just restored has it
+    assert read_progress(reader)["round"] == 2
+    assert (read_round(reader)["round_id"], read_round(reader)["status"]) == (2, "RUNNING")
+    whole = reader_of(season_of(4), tmp_path)
+    assert (whole.current_round, whole.round_status(3)) == (3, "COMPLETED")
+
+
+def test_a_name_that_is_written_leftward_takes_no_number_along(tmp_path: Path) -> None:
+    name = "\u05e9\u05dc\u05d5\u05dd 7"
+    page = shown(reader_of(season_of(2, names=[name, name + "7"]), tmp_path))
+    naked = re.sub(r"<bdi>[^<]*</bdi>|\w+=\"[^\"]*\"", "", page)
+    assert "\u05e9" in page
+    assert "\u05e9" not in naked
+
+
 @pytest.mark.parametrize("phase", ["registration", "running", "over"])
 def test_names_do_no_harm_wherever_they_stand(tmp_path: Path, phase: str) -> None:
-    names = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "\u202egnp.exe", "\x1b[2J"]
+    names = [SCRIPT, IMAGE, TEMPLATE, BIDI, ESCAPE]
     season = season_of(5, None if phase == "over" else 3, names=names, started=phase != "registration")
     page = shown(reader_of(season, tmp_path))
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert not re.search(r"<script(?! src=)|<img|\u202e|\x1b", page)
-    assert "{{ 7 * 7 }}" in page
+    assert TEMPLATE in page
     assert "\\u202egnp.exe" in page
 
 

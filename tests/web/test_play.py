@@ -7,11 +7,11 @@ import pytest
 
 from agent_league.web.framing import read_page, write_page
 from agent_league.web.pages.play import PLAY
-from agent_league.web.reader import Reader, SeatsOffered
+from agent_league.web.reader import Invitation, Reader, SeatsOffered
 from agent_league.web.site import LiveSite
 from tests.web.seasons import reader_of, season_of
 
-OFFER = SeatsOffered(move_seconds=30, fallback="random")
+OFFER = SeatsOffered(fallback="random")
 
 
 def shown(reader: Reader) -> str:
@@ -32,8 +32,25 @@ def test_before_the_start_there_is_a_form_and_what_one_wants_to_know(tmp_path: P
     assert 'id="seat-form"' in text
     assert 'maxlength="40"' in text
     assert "Connect Four" in text
-    assert "30 seconds; then the strategy <b>random</b> plays for you" in text
+    assert "shown at each turn; when it is up, the strategy <b>random</b> plays for you" in text
     assert "1 more may come" in text
+
+
+@pytest.mark.parametrize(
+    ("awaited", "said"),
+    [
+        ((4, 3), "with 2 more players and 1 more referee, or when the organiser says so"),
+        ((3, 2), "with 1 more player, or when the organiser says so"),
+        ((2, 4), "with 2 more referees, or when the organiser says so"),
+        ((0, 0), "<dd>when the organiser says so"),
+    ],
+)
+def test_who_is_still_missing_is_said(tmp_path: Path, awaited: tuple[int, int], said: str) -> None:
+    reader = reader_of(season_of(4, started=False), tmp_path)
+    reader.seats, reader.invitation = OFFER, Invitation("http://localhost:1/mcp", *awaited)
+    for player_id in ("P03", "P04"):
+        del reader.season.roster._members[player_id]
+    assert said in shown(reader)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ import orjson
 import pytest
 
 from agent_league.arena.in_process import play_in_process
+from agent_league.league.season import Season
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.storage.files import write_json
 from agent_league.storage.paths import DataPaths
 from agent_league.web.page import NoSuchThing
+from agent_league.web.pages import player as player_page
 from agent_league.web.pages.player import PLAYER
 from tests.conftest import PlanMaker
 from tests.web.browsing import shown, text_of
@@ -72,12 +74,77 @@ def test_a_technical_loss_says_how_it_came_and_what_to_try(tmp_path: Path) -> No
     page = shown(PLAYER, reader_of(season, tmp_path), other)
     assert "didn't answer a question in time" in page.text
     assert "league check URL" in page.text
+    assert "Stop the league first" in page.text
     assert "camelCase in player_meta" in page.text
     assert "Technical losses" not in shown(PLAYER, reader_of(season, tmp_path), one).text
 
 
+def test_a_player_without_a_move_is_told_so_in_a_sentence(tmp_path: Path) -> None:
+    season = season_of(2, 0)
+    one, other = season.schedule.pairings[0].players
+    ends = {one: Termination.NORMAL, other: Termination.MOVE_TIMEOUT}
+    details = {"choices": {one: "even"}}
+    season.record(MatchResult("R1M1", 1, (one, other), Outcome.TECHNICAL_LOSS, one, details, ends), "REF01")
+    text = shown(PLAYER, reader_of(season, tmp_path), other).text
+    assert "it has made no move that counts" in text
+    assert "From 0 moves" not in text
+
+
+def filed(season: Season, home: Path, match_id: str, *entries: dict[str, object]) -> Path:
+    """A match's file with this said in it."""
+    result, path = season.results[match_id], DataPaths(home).match(season.league_id, match_id)
+    told = {"status": str(result.outcome), "winner_player_id": result.winner}
+    transcript = [{"at": "2025-01-15T10:30:00.000Z", "method": "choose_parity", **entry} for entry in entries]
+    file = {"match_id": match_id, "referee_id": season.assigned[match_id], "result": told, "transcript": transcript}
+    write_json(path, file)
+    return path
+
+
+def test_how_fast_its_moves_are_and_what_failed_stands_there_though_no_match_was_lost(tmp_path: Path) -> None:
+    season = season_of(4)
+    one, other = season.results["R1M1"].players
+    filed(
+        season,
+        tmp_path,
+        "R1M1",
+        {"direction": "sent", "player_id": one, "attempt": 1},
+        {"direction": "failed", "player_id": one, "error_code": "E001", "latency_ms": 4000},
+        {"direction": "sent", "player_id": one, "attempt": 2},
+        {"direction": "received", "player_id": one, "latency_ms": 3200},
+    )
+    page = shown(PLAYER, reader_of(season, tmp_path), one)
+    ((code, words, times, where),) = page.table("Failed answers")
+    assert (code.text, words.text, times.text) == ("E001", "no answer in time", "1")
+    assert where.one("a").attributes["href"] == "/matches/R1M1"
+    assert "3.2 s median, 3.2 s at most" in page.text
+    assert "asked for a move 2 times, 1 of them again after a failure; its slowest answer is in R1M1" in page.text
+    assert "What went wrong" not in shown(PLAYER, reader_of(season, tmp_path), other).text
+
+
+@pytest.mark.parametrize(("bound", "read"), [("MOST_FILES", 1), ("MOST_BYTES", None)])
+def test_only_the_latest_files_and_so_many_bytes_are_read(
+    bound: str, read: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    season = season_of(4)
+    own = [match_id for match_id, result in season.results.items() if "P01" in result.players]
+    failed: dict[str, object] = {"direction": "failed", "player_id": "P01", "error_code": "E001"}
+    paths = [filed(season, tmp_path, match_id, failed) for match_id in own]
+    monkeypatch.setattr(player_page, bound, read or paths[-1].stat().st_size)
+    ((_, _, times, where),) = shown(PLAYER, reader_of(season, tmp_path), "P01").table("Failed answers")
+    assert (times.text, where.text) == ("1", own[-1])
+
+
+def test_a_file_of_another_match_counts_for_nothing(tmp_path: Path) -> None:
+    season = season_of(4)
+    one = season.results["R1M1"].players[0]
+    path = filed(season, tmp_path, "R1M1", {"direction": "failed", "player_id": one, "error_code": "E001"})
+    assert "What went wrong" in shown(PLAYER, reader_of(season, tmp_path), one).text
+    path.write_bytes(path.read_bytes().replace(season.assigned["R1M1"].encode(), b"REF09"))
+    assert "What went wrong" not in shown(PLAYER, reader_of(season, tmp_path), one).text
+
+
 def test_an_unknown_player_is_told_with_those_that_there_are(tmp_path: Path) -> None:
-    with pytest.raises(NoSuchThing, match=r"no player 'P9'.*there are: P01, P02, P03"):
+    with pytest.raises(NoSuchThing, match=r"no player “P9”.*There are: P01, P02, P03"):
         PLAYER.read(reader_of(season_of(3), tmp_path), "P9")
     with pytest.raises(NoSuchThing):
         PLAYER.read(reader_of(season_of(3), tmp_path), "REF01")

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from agent_league.model.agents import AgentState
+from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.transport.meter import Meter
 from agent_league.web.chronicle import Chronicle
+from agent_league.web.pages.player import PLAYER
 from agent_league.web.pages.players import PLAYERS
 from agent_league.web.pages.referees import REFEREES
 from agent_league.web.reader import Reader
@@ -32,8 +33,20 @@ def test_a_player_in_trouble_shows_it(tmp_path: Path) -> None:
     rows = {row[1].one("span", "id").text: row for row in shown(PLAYERS, reader_of(season, tmp_path)).table("Players")}
     assert rows["P02"][11].text == "2 things"
     assert "2 failed in a row" in rows["P03"][8].text
-    assert rows["P04"][8].text == AgentState.SUSPENDED
+    assert rows["P04"][8].text == "suspended"
     assert rows["P01"][11].text == "nothing"
+
+
+def test_a_match_that_was_broken_off_counts_as_in_the_standings(tmp_path: Path) -> None:
+    season = season_of(2, 0)
+    players = season.schedule.pairings[0].players
+    void = dict.fromkeys(players, Termination.VOID)
+    season.record(MatchResult("R1M1", 1, players, Outcome.TECHNICAL_LOSS, None, terminations=void), "REF01")
+    rows = shown(PLAYERS, reader_of(season, tmp_path)).table("Players")
+    assert [row[7].text for row in rows] == ["1", "1"]
+    told = [reader_of(season, tmp_path).queries.player(player_id)["technical_losses"] for player_id in players]
+    assert told == [1, 1]
+    assert "1 technically, 1 of them broken off" in shown(PLAYER, reader_of(season, tmp_path), "P01").text
 
 
 def test_how_fast_an_agent_answers_comes_from_the_managers_meter(tmp_path: Path) -> None:

@@ -41,7 +41,6 @@ def test_every_method_message_and_error_code_is_listed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", KEYS)
 def test_a_messages_example_fits_its_schema_and_its_model(key: str) -> None:
     message = describe(key)
-    assert message is not None
     example, schema = orjson.loads(message.example), orjson.loads(message.schema)
     jsonschema.validate(example, schema)
     assert example["message_type"] == key.removeprefix("league.v1.")
@@ -53,7 +52,6 @@ def test_a_messages_example_fits_its_schema_and_its_model(key: str) -> None:
 @pytest.mark.parametrize("key", KEYS)
 def test_every_field_has_a_type_and_a_meaning(key: str) -> None:
     message = describe(key)
-    assert message is not None
     schema = orjson.loads(message.schema)
     own = {field.name: field.is_required for field in message.fields if "." not in field.name}
     assert own == {name: name in schema["required"] for name in schema["properties"]}
@@ -73,8 +71,6 @@ def test_a_message_page_shows_fields_example_and_schema(tmp_path: Path) -> None:
 
 def test_the_example_of_a_fair_draw_can_be_checked() -> None:
     invitation, over = describe("GAME_INVITATION"), describe("GAME_OVER")
-    assert invitation is not None
-    assert over is not None
     promised, told = orjson.loads(invitation.example), orjson.loads(over.example)
     problem = draw_problem(
         game_type="even_odd",
@@ -87,10 +83,21 @@ def test_the_example_of_a_fair_draw_can_be_checked() -> None:
     assert problem is None
 
 
-@pytest.mark.parametrize("key", ["GAME_INVITE", "league.v1.START_MATCH", "", "league.v1.", "x" * 500])
-def test_an_unknown_message_is_told_with_those_that_there_are(key: str) -> None:
-    with pytest.raises(NoSuchThing, match="there are: CHOOSE_PARITY_CALL"):
-        MESSAGE.work({"key": key})
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("GAME_INVITE", "“GAME_INVITE” here. Did you mean GAME_INVITATION"),
+        ("game_over", "“game_over” here. Did you mean GAME_OVER"),
+        ("league.v1.START_MATCH", "Did you mean league.v1.GAME_START"),
+        ("", "“” here. The page"),
+        ("x" * 500, f"“{'x' * 80}…” here. The page"),
+    ],
+)
+def test_an_unknown_message_is_told_with_those_like_it_and_where_all_are(key: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(NoSuchThing) as error:
+        MESSAGE.read(reader_of(season_of(2), tmp_path), key)
+    assert told in str(error.value)
+    assert str(error.value).endswith(f"The page Protocol has all {len(KEYS)}.")
 
 
 def test_words_between_marks_are_code_and_nothing_else_is_markup() -> None:

@@ -1,15 +1,17 @@
 """What a person at a seat is shown: positions, moves to click, results; the referee's words do no harm."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from agent_league.games.registry import load_game
+from agent_league.model.results import StandingsRow
 from agent_league.players.mailbox import Turn
 from agent_league.players.observation import GameRecord, Observation
 from agent_league.web.page import Told
-from agent_league.web.play.parts import option_of, said, write
+from agent_league.web.play.parts import around, option_of, said, write
 from agent_league.web.site import LiveSite
 from tests.web.visitor import places_in
 
@@ -35,7 +37,7 @@ def told(**changes: Any) -> Told:
     fields = {
         "name": "Ada",
         "own_id": "P01",
-        "players": 2,
+        "missing": "",
         "fallback": "random",
         "span": 28.0,
         "opponent": "Beta (P02)",
@@ -76,8 +78,11 @@ def test_of_a_column_the_cell_that_the_disc_falls_into_is_the_button_and_the_oth
     text = now(turn=turn(list(range(7)), view, "connect_four"))
     assert sorted(places_in(text)) == list(range(1, 8))
     assert text.count('data-place="4"') == 6, "the whole column can be clicked"
-    assert 'aria-label="3: row 5, column 3"' in text
-    assert 'aria-label="0: row 6, column 0"' in text
+    assert 'aria-label="3: column 3, height 2"' in text
+    assert 'aria-label="0: column 0, height 1"' in text
+    assert 'aria-label="your disc, column 3, height 1"' in text
+    assert "Your discs look like this." in text
+    assert "You are" not in text
 
 
 @pytest.mark.parametrize("legal", [["even", "odd"], [[0, 1], [0, 2], [1, 1]], [{"bid": 3}, {"bid": 4}, None]])
@@ -162,3 +167,19 @@ def test_a_result_shows_the_last_position_both_moves_and_a_way_to_the_match() ->
 )
 def test_what_is_announced(changes: dict[str, Any], heard: str) -> None:
     assert said(told(**changes)) == heard
+
+
+@pytest.mark.parametrize(
+    ("rank", "shown"),
+    [
+        (1, [1, 2, 3]),
+        (5, [1, 2, 3, 4, 5, 6, 7]),
+        (6, [1, "… 2 more", 4, 5, 6, 7, 8]),
+        (9, [1, "… 5 more", 7, 8, 9]),
+    ],
+)
+def test_the_table_near_a_player_says_where_rows_are_left_out(rank: int, shown: list[int | str]) -> None:
+    rows = [StandingsRow(place, f"P{place:02}", f"Player {place}", 0, 0, 0, 0, 0) for place in range(1, 10)]
+    text = write(told(rows=around(rows, f"P{rank:02}")), LiveSite())["table"]
+    found = re.findall(r'<td class="number">(\d+)</td><td><bdi>|(… \d+ more)', text)
+    assert [int(number) if number else words for number, words in found] == shown

@@ -1,6 +1,7 @@
 """People at seats in the browser: real agents over HTTP, and the requests that the page's script makes."""
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ import pytest
 
 from agent_league.arena.plan import LeaguePlan
 from agent_league.league.settings import ManagerSettings
+from agent_league.model.events import MatchFinished
+from agent_league.model.results import Outcome
 from agent_league.players.app import PlayerSettings
 from agent_league.web.play import guests as seats
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
+from tests.harm import SCRIPT
 from tests.web.visitor import visited
 
 
@@ -93,7 +97,7 @@ async def test_nobody_waits_for_somebody_whose_page_is_gone(plan: PlanMaker, mon
 
 
 async def test_two_pages_show_the_same_seat_and_words_of_others_are_escaped(plan: PlanMaker) -> None:
-    made, name = league(plan), "<script>alert(1)</script>"
+    made, name = league(plan), SCRIPT
     settings = made.players[0].settings
     assert isinstance(settings, PlayerSettings)
     rival = replace(made.players[0], settings=replace(settings, display_name=name))
@@ -105,7 +109,7 @@ async def test_two_pages_show_the_same_seat_and_words_of_others_are_escaped(plan
         assert one.parts == other.parts
         await one.move(turn_id=turn["id"], place=one.places()[0])
         await other.until("You played")
-        status, page = await browser.get(f"/play/{one.address.rpartition('/')[2]}")
+        status, page, _ = await browser.get(f"/play/{one.address.rpartition('/')[2]}")
         assert status == 200
         for text in (*other.parts.values(), page):
             assert "<script>alert" not in text
@@ -144,7 +148,7 @@ async def test_after_a_restart_the_handle_leads_back_to_the_same_seat(plan: Plan
         completed = await browser.league.completed()
         assert {row.display_name: row.played for row in completed.standings} == {"Agent Alpha": 2, "Ada": 2, "Bob": 2}
     async with visited(made, guests=2) as browser:
-        status, text = await browser.get(f"/play/{page.address.rpartition('/')[2]}")
+        status, text, _ = await browser.get(f"/play/{page.address.rpartition('/')[2]}")
         assert (status, "seats end with their league" in text) == (404, True)
 
 
@@ -176,7 +180,7 @@ async def test_a_request_that_no_page_of_ours_makes_changes_nothing(
     async with visited(league(plan, players=3), guests=2) as browser:
         page = await browser.take("Ada")
         assert (await browser.post("/play", body, **headers))[0] == status
-        assert (await browser.post(page.address.removeprefix(browser.url) + "/move", body, **headers))[0] == status
+        assert (await browser.post(page.address.removeprefix(browser.base) + "/move", body, **headers))[0] == status
         assert "Eve" not in str(browser.league.events)
 
 
@@ -208,7 +212,7 @@ async def test_a_manager_may_offer_no_seats_or_no_pages_at_all(
     plan: PlanMaker, offered: dict[str, bool], seen: int, posted: int
 ) -> None:
     async with visited(with_manager(league(plan), **offered)) as browser:
-        status, page = await browser.get("/play")
+        status, page, _ = await browser.get("/play")
         assert status == seen
         assert status == 404 or "no seats in the browser" in page
         assert (await browser.post("/play", {"name": "Ada"}))[0] == posted
@@ -222,9 +226,34 @@ async def test_no_more_pages_are_open_on_a_seat_than_a_person_can_need(
         page = await browser.take("Ada")
         stream = page.follow()
         await anext(stream)
-        status, text = await browser.get(page.address.removeprefix(browser.url) + "/events")
+        status, text, _ = await browser.get(page.address.removeprefix(browser.base) + "/events")
         assert (status, "close one of them" in text) == (503, True)
         await stream.aclose()
+
+
+async def test_a_league_that_goes_on_finds_its_guests_though_none_of_their_pages_is_open(
+    plan: PlanMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = league(plan, game="even_odd", move_seconds=3600)
+    async with visited(made) as browser:
+        await (await browser.take("Ada")).asked()
+    monkeypatch.setattr(seats, "AWAY_SECONDS", 0.0)
+    async with visited(made) as browser:
+        await browser.league.completed()
+    (result,) = [event.result for event in browser.league.events if isinstance(event, MatchFinished)]
+    assert result.outcome is not Outcome.TECHNICAL_LOSS
+
+
+async def test_whoever_waits_sees_who_has_come_and_is_still_missing(plan: PlanMaker) -> None:
+    async with visited(league(plan, players=4), guests=3) as browser:
+        page = await browser.take("Ada")
+        async with asyncio.timeout(30), aclosing(page.follow()) as stream:
+            while "with 2 more players, or" not in page.parts.get("now", ""):
+                await anext(stream)
+            assert "\nagent_league_listeners 1.0\n" in (await browser.get("/metrics"))[1]
+            await browser.take("Bob")
+            while "with 1 more player, or" not in page.parts["now"]:
+                await anext(stream)
 
 
 async def test_when_the_manager_stops_the_page_is_told_before_its_stream_ends(plan: PlanMaker) -> None:
@@ -236,3 +265,4 @@ async def test_when_the_manager_stops_the_page_is_told_before_its_stream_ends(pl
         async for _ in stream:
             pass
     assert "The league manager has stopped" in page.parts["now"]
+    assert not page.is_over, "the page tries to come back"

@@ -12,6 +12,8 @@ import aiohttp
 
 from agent_league.arena.plan import LeaguePlan
 from tests.arena.guests import Watched, hosted
+from tests.sse import frames
+from tests.web.serving import Visitor
 
 BOUND = 60
 JsonObject = dict[str, Any]
@@ -38,11 +40,9 @@ class Page:
         headers = {"Last-Event-ID": self.event_id} if self.event_id else {}
         async with self.session.get(f"{self.address}/events", headers=headers) as answer:
             assert answer.status == 200, await answer.text()
-            async for line in answer.content:
-                if line.startswith(b"id: "):
-                    self.event_id = line[4:].decode().strip()
-                elif line.startswith(b"data: "):
-                    news: JsonObject = json.loads(line[6:])
+            async for frame in frames(answer):
+                if frame.id:
+                    self.event_id, news = frame.id, json.loads(frame.data)
                     self.parts |= news["parts"]
                     self.turn, self.is_over = news["turn"], news["is_over"]
                     yield news
@@ -82,46 +82,30 @@ class Page:
         return answers
 
 
-@dataclass
-class Browser:
+@dataclass(frozen=True, slots=True)
+class Browser(Visitor):
     """At the pages of a manager."""
 
-    session: aiohttp.ClientSession
     league: Watched
-    port: int
-
-    @property
-    def url(self) -> str:
-        return f"http://localhost:{self.port}"
-
-    async def post(self, path: str, body: Any, **headers: str) -> tuple[int, str]:
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        sent = {"Content-Type": "application/json", **{name.replace("_", "-"): said for name, said in headers.items()}}
-        async with self.session.post(f"{self.url}{path}", data=data, headers=sent) as answer:
-            return answer.status, await answer.text()
-
-    async def get(self, path: str) -> tuple[int, str]:
-        async with self.session.get(f"{self.url}{path}") as answer:
-            return answer.status, await answer.text()
 
     async def take(self, name: str) -> Page:
-        status, text = await self.post("/play", {"name": name})
+        status, text, _ = await self.post("/play", {"name": name})
         assert status == 201, text
         return self.page(json.loads(text)["handle"])
 
     async def refused(self, name: str) -> str:
         """Why nobody gets a seat."""
-        status, text = await self.post("/play", {"name": name})
+        status, text, _ = await self.post("/play", {"name": name})
         assert status == 409, text
         why: str = json.loads(text)["text"]
         return why
 
     def page(self, handle: str) -> Page:
-        return Page(self.session, f"{self.url}/play/{handle}")
+        return Page(self.session, f"{self.base}/play/{handle}")
 
 
 @asynccontextmanager
 async def visited(plan: LeaguePlan, guests: int = 1) -> AsyncIterator[Browser]:
     """A league over HTTP with room for guests, and somebody who looks at it."""
     async with asyncio.timeout(BOUND), aiohttp.ClientSession() as session, hosted(plan, guests) as league:
-        yield Browser(session, league, plan.manager.port)
+        yield Browser(session, f"http://localhost:{plan.manager.port}", league)

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.arena.plan import LeagueRequest
-from agent_league.arena.seats import Seat
+from agent_league.arena.seats import PlayerSeat, RefereeSeat, Seat
 from agent_league.config import ConfigLoader
 from agent_league.errors import UserError
-from agent_league.league.settings import ManagerSettings
 from agent_league.league.takeover import open_store
 from agent_league.model.agents import Role
-from agent_league.players.app import PlayerSettings
 from agent_league.storage.archive import archive_league
 from agent_league.storage.base import DISMISSED, Saved
 from agent_league.storage.files import read_object, write_json
-from agent_league.storage.lock import Locked, locked
+from agent_league.storage.lock import Locked, holder_of, locked
 from agent_league.storage.paths import DataPaths
 
 
@@ -34,6 +32,12 @@ def alone(home: Path, league_id: str, endpoint: str) -> Iterator[None]:
             f"{league_id} of {home} is being conducted already, by the League Manager at {other}. Stop that one first;"
             " for another league beside it, name another folder with --home."
         ) from None
+
+
+def conducted(home: Path) -> dict[str, str]:
+    """The leagues of a folder that are being conducted on this machine, and where their managers listen."""
+    locks = {path.stem: holder_of(path) for path in sorted(DataPaths(home).data.glob("*.lock"))}
+    return {league_id: holder.partition(" ")[0] for league_id, holder in locks.items() if holder}
 
 
 def unfinished(home: Path, league_id: str, store: str | None) -> Saved | None:
@@ -67,11 +71,11 @@ def begin_anew(home: Path, league_id: str, store: str | None, seats: Sequence[Se
         opened.put_aside(league_id)
     finally:
         opened.close()
-    players = {seat.settings.wanted_id for seat in seats if isinstance(seat.settings, PlayerSettings)}
+    players = {seat.settings.wanted_id for seat in seats if isinstance(seat, PlayerSeat)}
     if players and saved:
         players |= {agent.agent_id for agent in saved.agents if agent.role == Role.PLAYER}
     for seat in seats:
-        if not isinstance(seat.settings, ManagerSettings):
+        if isinstance(seat, RefereeSeat | PlayerSeat):
             seat.settings.credentials.forget()
     label = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     moved = archive_league(home, league_id, label, sorted(players))

@@ -3,18 +3,21 @@
 import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent_league.arena.addresses import own_endpoint
-from agent_league.arena.seats import NO_WATCHERS, Agent, Seat, Watchers
+from agent_league.arena.seats import NO_WATCHERS, Agent, ManagerSeat, Seat, Watchers
 from agent_league.errors import PortInUse, UserError
-from agent_league.league.settings import ManagerSettings
+from agent_league.transport.carrier import Carrier
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_guard import Guard
 from agent_league.transport.http_server import AgentApp, HttpServer, Pages, bind
 from agent_league.transport.mcp.door import agent_door
 from agent_league.transport.rate_limit import RateLimit
 from agent_league.web.metrics import MetricsPage
+
+if TYPE_CHECKING:
+    from agent_league.league.app import LeagueManager
 
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
@@ -40,9 +43,11 @@ async def serve(
     carrier = HttpCarrier()
     servers: list[HttpServer] = []
     try:
-        agents = [seat.take(carrier, watchers) for seat in seats]
-        for seat, agent in zip(seats, agents, strict=True):
-            servers.append(HttpServer(app_of(seat, agent), seat.host, seat.port, seat.title, _hint(seat)))
+        agents = []
+        for seat in seats:
+            agent, app = _taken(seat, carrier, watchers)
+            agents.append(agent)
+            servers.append(HttpServer(app, seat.host, seat.port, seat.title, _hint(seat)))
         for server in servers:
             await server.start()
         if ready:
@@ -53,12 +58,19 @@ async def serve(
         await carrier.close()
 
 
-def app_of(seat: Seat, agent: Agent) -> AgentApp:
+def _taken(seat: Seat, carrier: Carrier, watchers: Watchers) -> tuple[Agent, AgentApp]:
+    if isinstance(seat, ManagerSeat):
+        manager = seat.take(carrier, watchers)
+        return manager, app_of(seat, manager, pages_of(seat, manager) if seat.settings.web else None)
+    agent = seat.take(carrier, watchers)
+    return agent, app_of(seat, agent)
+
+
+def app_of(seat: Seat, agent: Agent, pages: Pages | None = None) -> AgentApp:
     """What the agent's server serves, to whom its settings allow."""
     network, security = seat.settings.system.network, seat.settings.system.security
     own = () if seat.host in EVERY_ADDRESS else (seat.host,)
     rate = security.rate_limit_per_sec
-    pages = pages_of(seat, agent)
     return AgentApp(
         agent.dispatcher.answer,
         agent.health,
@@ -71,31 +83,27 @@ def app_of(seat: Seat, agent: Agent) -> AgentApp:
     )
 
 
-def pages_of(seat: Seat, agent: Agent) -> Pages | None:
+def pages_of(seat: ManagerSeat, manager: "LeagueManager") -> Pages:
     """What a manager shows to people; whoever looks changes nothing."""
-    if not isinstance(seat.settings, ManagerSettings) or not seat.settings.web:
-        return None
     from agent_league.arena.visitors import FALLBACK, Visitors  # noqa: PLC0415 - only where a manager sits
-    from agent_league.league.app import LeagueManager  # noqa: PLC0415 - as above
     from agent_league.web.app import WebApp  # noqa: PLC0415 - as above
     from agent_league.web.chronicle import Chronicle  # noqa: PLC0415 - as above
     from agent_league.web.play.desk import SeatDesk  # noqa: PLC0415 - as above
     from agent_league.web.play.guests import Seats  # noqa: PLC0415 - as above
     from agent_league.web.reader import Invitation, Reader, SeatsOffered  # noqa: PLC0415 - as above
 
-    assert isinstance(agent, LeagueManager)  # noqa: S101 - what such a seat is taken by
-    settings, limits = seat.settings, seat.settings.system.timeouts
+    settings = seat.settings
     endpoint = own_endpoint(seat.host, seat.port, settings.system.network.base_host)
     reader = Reader(
-        agent.season,
+        manager.season,
         settings.home,
-        Chronicle(agent.season),
-        meter=agent.meter,
+        Chronicle(manager.season),
+        meter=manager.meter,
         invitation=Invitation(endpoint, settings.players, settings.referees),
-        seats=SeatsOffered(limits.move_timeout_sec, FALLBACK) if settings.seats else None,
+        seats=SeatsOffered(FALLBACK) if settings.seats else None,
     )
-    desk = SeatDesk(Seats(reader, Visitors(settings, agent.season, seat.host, seat.port))) if settings.seats else None
-    return WebApp(reader, agent.log, desk)
+    desk = SeatDesk(Seats(reader, Visitors(settings, manager.season, seat.host, seat.port))) if settings.seats else None
+    return WebApp(reader, manager.log, desk)
 
 
 async def _until_stopped(runs: Sequence[Coroutine[Any, Any, None]], stop: asyncio.Event) -> None:

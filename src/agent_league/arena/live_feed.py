@@ -84,6 +84,8 @@ class Watching:
                         async for update in answers:
                             yield update
                     continue
+                except aiohttp.ClientConnectorError:
+                    why = "nobody answers there"
                 except (aiohttp.ClientError, OSError, ValueError) as error:
                     why = str(error) or type(error).__name__
                 yield NotConnected(why)
@@ -168,7 +170,8 @@ def _number(told: Mapping[str, Any], name: str) -> int:
 
 def _from_standings(told: Mapping[str, Any], matches: int, rounds: int) -> dict[str, dict[str, Any]]:
     """The same parts, as far as a table tells them."""
-    rows = [row for row in told.get("standings") or () if isinstance(row, dict)]
+    found = told.get("standings")
+    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
     progress = {
         "title": told.get("league_id"),
         "phase": told.get("phase"),

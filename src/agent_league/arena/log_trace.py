@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from agent_league.league.match_files import BadMatchFile, load_match_file
 from agent_league.model.names import is_safe_name
-from agent_league.storage.files import read_object
+from agent_league.referee.transcript import in_order
+from agent_league.storage.files import read_json
 from agent_league.storage.paths import DataPaths
 
 Line = Mapping[str, Any]
@@ -137,8 +137,8 @@ def key_of(line: Line) -> Key:
 
 def _read_line(text: bytes) -> Line | None:
     try:
-        line = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        line = read_json(text)
+    except ValueError:
         return None
     return line if isinstance(line, dict) and isinstance(line.get("timestamp"), str) else None
 
@@ -160,33 +160,17 @@ def logged_leagues(home: Path) -> set[str]:
 
 def conversation(home: Path, league_id: str, match_id: str) -> list[Line]:
     """What a match's file has of it, as log lines of its referee; none where there is no such file here."""
-    file = read_object(DataPaths(home).match(league_id, match_id)) or {}
+    try:
+        file = load_match_file(DataPaths(home).match(league_id, match_id))
+    except BadMatchFile:
+        return []
     referee = str(file.get("referee_id"))
-    entries = [entry for entry in _objects(file.get("transcript")) if isinstance(entry.get("at"), str)]
-    for moment in _objects(file.get("lifecycle")):
-        if isinstance(moment.get("at"), str):
-            entries.insert(_place(moment, entries), moment)
-    return [_line(entry, referee, match_id) for entry in entries]
-
-
-def _place(moment: Mapping[str, Any], entries: list[dict[str, Any]]) -> int:
-    """Where a state was entered: after the answers of that instant, before what the referee did then."""
-    acts = ("sent",) if moment.get("state") == "FINISHED" else ("sent", "drawn")
-    places = (
-        index
-        for index, entry in enumerate(entries)
-        if entry["at"] > moment["at"] or (entry["at"] == moment["at"] and entry.get("direction") in acts)
-    )
-    return next(places, len(entries))
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return [_line(entry, referee, match_id) for entry in in_order(file) if isinstance(entry.get("at"), str)]
 
 
 def _line(entry: Mapping[str, Any], referee: str, match_id: str) -> Line:
     second, microsecond = key_of({"timestamp": entry["at"]})
-    return {
+    head = {
         "timestamp": f"{second}Z",
         "component": referee,
         "event_type": str(entry.get("method") or entry.get("direction") or "state"),
@@ -194,5 +178,5 @@ def _line(entry: Mapping[str, Any], referee: str, match_id: str) -> Line:
         "microsecond": microsecond,
         "match_id": match_id,
         FROM_MATCH: True,
-        **{name: value for name, value in entry.items() if name not in ("at", "method")},
     }
+    return head | {name: value for name, value in entry.items() if name not in head and name not in ("at", "method")}

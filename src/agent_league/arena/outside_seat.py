@@ -13,7 +13,7 @@ from typing import Any
 from agent_league.arena.addresses import own_endpoint
 from agent_league.arena.hosting import app_of
 from agent_league.arena.rulebook import Rulebook, rules_as_told
-from agent_league.arena.seats import LOOPBACK, Seat, Watchers
+from agent_league.arena.seats import LOOPBACK, PlayerSeat, Watchers
 from agent_league.errors import AgentLeagueError, CallFailed, PortInUse, Refusal, UserError
 from agent_league.log import redacted
 from agent_league.model.results import StandingsRow
@@ -211,11 +211,11 @@ class HostSeat:
         name, network = self.settings.display_name, self.settings.system.network
         endpoint = own_endpoint(self._host, port, network.base_host)
         settings = replace(self.settings, endpoint=endpoint, wanted_id=f"player-{port}")
-        seat = Seat(settings, port, self._host, self.mailbox)
+        seat = PlayerSeat(settings, port, self._host, strategy=self.mailbox)
         agent = seat.take(self._outgoing(), Watchers(player=self._see, remark=self._remark))
         hint = f"Is {name!r} playing already? Stop that, or choose another --name or --port."
         server = HttpServer(app_of(seat, agent), self._host, port, f"the player {name!r}", hint)
-        self.player = agent if isinstance(agent, Player) else None
+        self.player = agent
         return server
 
     def _outgoing(self) -> HttpCarrier:

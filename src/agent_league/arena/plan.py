@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.arena.checks import check_size, chosen_league, usable_strategies
-from agent_league.arena.seats import Seat
+from agent_league.arena.seats import ManagerSeat, PlayerSeat, RefereeSeat, Seat
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.errors import UserError
 from agent_league.league.settings import ManagerSettings
@@ -80,9 +80,9 @@ class LeaguePlan:
     system: SystemConfig
     league: LeagueConfig
     home: Path
-    manager: Seat
-    referees: tuple[Seat, ...]
-    players: tuple[Seat, ...]
+    manager: ManagerSeat
+    referees: tuple[RefereeSeat, ...]
+    players: tuple[PlayerSeat, ...]
     people: int = 0
     """Who are awaited in the browser."""
 
@@ -93,15 +93,10 @@ class LeaguePlan:
     @property
     def strategies(self) -> dict[str, str]:
         """How each player plays, by its id."""
-        return {
-            seat.settings.wanted_id: str(seat.strategy)
-            for seat in self.players
-            if isinstance(seat.settings, PlayerSettings)
-        }
+        return {seat.settings.wanted_id: str(seat.strategy) for seat in self.players}
 
     def shown(self, *, web: bool, stay: bool) -> "LeaguePlan":
         """The same with pages or without, and with a manager that stays after the last result or ends."""
-        assert isinstance(self.manager.settings, ManagerSettings)  # noqa: S101 - whose seat it is
         settings = replace(self.manager.settings, web=web, exit_when_done=not stay)
         return replace(self, manager=replace(self.manager, settings=settings))
 
@@ -150,7 +145,7 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
         system=system,
         league=league,
         home=request.home,
-        manager=Seat(
+        manager=ManagerSeat(
             ManagerSettings(
                 system, league, request.home, everybody, referees, exit_when_done=True, store=request.store
             ),
@@ -180,12 +175,12 @@ class _Frame:
     def address(self, port: int) -> str:
         return f"http://{self.system.network.base_host}:{port}/mcp"
 
-    def referees(self, names: Sequence[str], pairs: int, games: GamesRegistry) -> tuple[Seat, ...]:
+    def referees(self, names: Sequence[str], pairs: int, games: GamesRegistry) -> tuple[RefereeSeat, ...]:
         """Together they have room for all matches of a round, so that a hung player holds up nobody's match."""
         defaults = self.loader.load_referee_defaults()
         capacity = max(defaults.max_concurrent_matches, -(-pairs // len(names)))
         return tuple(
-            Seat(
+            RefereeSeat(
                 RefereeSettings(
                     system=self.system,
                     games=games,
@@ -205,13 +200,13 @@ class _Frame:
             for number, (port, name) in enumerate(zip(count(self.ports.referees), names, strict=False), start=1)
         )
 
-    def players(self, names: Sequence[str]) -> tuple[Seat, ...]:
+    def players(self, names: Sequence[str]) -> tuple[PlayerSeat, ...]:
         """Strategies and, where they are mixed, protocols are dealt out in turn."""
         defaults = self.loader.load_player_defaults()
         strategies = cycle(usable_strategies(self.loader, self.request.strategies, defaults))
         protocols = cycle(PROTOCOLS[self.request.protocol])
         return tuple(
-            Seat(
+            PlayerSeat(
                 PlayerSettings(
                     system=self.system,
                     home=self.request.home,

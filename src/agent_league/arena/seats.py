@@ -1,8 +1,9 @@
 """A seat: an agent that is to be, and the port it will serve. Plain data, so that another process can take it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from agent_league.arena.rulebook import Rulebook
 from agent_league.config import PlayerDefaults
@@ -18,6 +19,10 @@ from agent_league.transport.carrier import Answer, Carrier
 from agent_league.transport.mcp import Agent as McpAgent
 from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.session import Remark
+
+if TYPE_CHECKING:
+    from agent_league.league.app import LeagueManager
+    from agent_league.referee.app import Referee
 
 LOOPBACK = "127.0.0.1"
 
@@ -45,48 +50,80 @@ NO_WATCHERS = Watchers()
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(ABC):
     """An agent and its place."""
 
     settings: ManagerSettings | RefereeSettings | PlayerSettings
     port: int
     host: str = LOOPBACK
-    strategy: str | Strategy = "random"
-    defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
-    """Where a strategy finds its settings."""
     port_option: str = "--port"
     """The option of the command at hand that moves it elsewhere."""
 
     @property
+    @abstractmethod
     def title(self) -> str:
         """How the agent is called in a sentence."""
-        if isinstance(self.settings, ManagerSettings):
-            return "the league manager"
-        if isinstance(self.settings, RefereeSettings):
-            return f"referee {self.settings.wanted_id}"
-        return f"player {self.settings.wanted_id}"
 
-    def other_paths(self, agent: Agent) -> dict[str, Answer]:
-        """What it answers beside `/mcp`: registrations, or calls to its name in `league.v1`."""
-        if isinstance(self.settings, ManagerSettings):
-            strict = self.settings.system.tolerance.strict
-            return {} if strict else {REGISTER_PATH: agent.dispatcher.answer_registration}
-        if isinstance(self.settings, PlayerSettings):
-            return {f"/{self.settings.v1_name}": agent.dispatcher.answer}
-        return {}
-
+    @abstractmethod
     def take(self, carrier: Carrier, watchers: Watchers) -> Agent:
         """The agent, made inside a running event loop; a process imports only those that sit in it."""
-        tools = Rulebook(self.settings).table()
-        if isinstance(self.settings, ManagerSettings):
-            from agent_league.league.app import LeagueManager  # noqa: PLC0415 - see above
 
-            return LeagueManager(self.settings, carrier, watch=watchers.league, tools=tools)
-        if isinstance(self.settings, RefereeSettings):
-            from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
+    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+        """What it answers beside `/mcp`."""
+        return {}
 
-            return Referee(self.settings, carrier, remark=watchers.remark, tools=tools)
+
+@dataclass(frozen=True, slots=True)
+class ManagerSeat(Seat):
+    settings: ManagerSettings
+
+    @property
+    def title(self) -> str:
+        return "the league manager"
+
+    def take(self, carrier: Carrier, watchers: Watchers) -> "LeagueManager":
+        from agent_league.league.app import LeagueManager  # noqa: PLC0415 - see above
+
+        return LeagueManager(self.settings, carrier, watch=watchers.league, tools=Rulebook(self.settings).table())
+
+    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+        """Registrations in forms of others."""
+        strict = self.settings.system.tolerance.strict
+        return {} if strict else {REGISTER_PATH: agent.dispatcher.answer_registration}
+
+
+@dataclass(frozen=True, slots=True)
+class RefereeSeat(Seat):
+    settings: RefereeSettings
+
+    @property
+    def title(self) -> str:
+        return f"referee {self.settings.wanted_id}"
+
+    def take(self, carrier: Carrier, watchers: Watchers) -> "Referee":
+        from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
+
+        return Referee(self.settings, carrier, remark=watchers.remark, tools=Rulebook(self.settings).table())
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerSeat(Seat):
+    settings: PlayerSettings
+    strategy: str | Strategy = "random"
+    defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
+    """Where a strategy finds its settings."""
+
+    @property
+    def title(self) -> str:
+        return f"player {self.settings.wanted_id}"
+
+    def take(self, carrier: Carrier, watchers: Watchers) -> Player:
         strategy = self.strategy
         if isinstance(strategy, str):
             strategy = load_strategy(strategy, self.defaults, watchers.remark)
+        tools = Rulebook(self.settings).table()
         return Player(self.settings, strategy, carrier, watch=watchers.player, remark=watchers.remark, tools=tools)
+
+    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+        """Calls to its name in `league.v1`."""
+        return {f"/{self.settings.v1_name}": agent.dispatcher.answer}

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent_league.arena.addresses import manager_endpoint, own_endpoint
 from agent_league.arena.hosting import check_ports, run_async, serve
-from agent_league.arena.seats import LOOPBACK, Seat, Watchers
+from agent_league.arena.seats import LOOPBACK, PlayerSeat, Seat, Watchers
 from agent_league.config import ConfigLoader
 from agent_league.config.home import FOLDER, find_home, make_home
 from agent_league.errors import AgentLeagueError, UserError
@@ -100,13 +100,13 @@ def _play(choose: Choose, arguments: argparse.Namespace, games: tuple[str, ...])
         exit_when_done=arguments.exit_when_done,
         stay=arguments.stay,
     )
-    seat = Seat(settings, arguments.port, LOOPBACK, strategy=FunctionStrategy(choose))
+    seat = PlayerSeat(settings, arguments.port, LOOPBACK, strategy=FunctionStrategy(choose))
     check_ports([seat])
     run_async(serve_until_interrupted([seat], Watchers(player=tell, remark=remark), lambda: tell_waiting(settings)))
 
 
 async def serve_until_interrupted(
-    seats: list[Seat], watchers: Watchers, ready: Callable[[], Any] | None = None
+    seats: Sequence[Seat], watchers: Watchers, ready: Callable[[], Any] | None = None
 ) -> None:
     """Serves until Ctrl-C or a polite `kill`."""
     await serve(seats, interruption(), watchers, ready)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
-
 from agent_league.config import ConfigLoader
-from agent_league.config.models import LeagueConfig, SystemConfig
+from agent_league.config.models import SystemConfig
 from agent_league.errors import UserError
 from agent_league.league.takeover import open_store
 from agent_league.model.names import is_safe_name, there_are
@@ -35,8 +33,7 @@ class Found:
     def reader(self) -> "Reader":
         from agent_league.web.reader import read_saved  # noqa: PLC0415 - it brings a season along
 
-        league = LeagueConfig.model_validate_json(orjson.dumps(self.saved.season.settings))
-        return read_saved(self.saved, league, self.system, self.home)
+        return read_saved(self.saved, self.system, self.home)
 
 
 def leagues_in(home: Path) -> list[str]:

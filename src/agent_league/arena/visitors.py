@@ -1,9 +1,8 @@
 """The players behind the seats that people take in a browser: in the manager's process, registered over HTTP.
 
-A handle leads back to its seat after a restart. It is kept as a hash alone, in a file that only its owner can read.
+A seat is found again after a restart by the hash of its handle, which is all that is kept, for its owner alone to read.
 """
 
-import hashlib
 import hmac
 
 from agent_league.arena.addresses import own_endpoint
@@ -14,6 +13,8 @@ from agent_league.league.settings import ManagerSettings
 from agent_league.players.app import PlayerSettings
 from agent_league.players.strategies import load_strategy
 from agent_league.storage.credentials import CredentialsFile
+from agent_league.storage.files import read_object
+from agent_league.storage.paths import DataPaths
 
 FALLBACK = "random"
 SELVES = {"0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104 - where we are called who listen everywhere
@@ -29,28 +30,34 @@ class Visitors:
         self._host = host
         self._manager = f"http://{SELVES.get(host, f'[{host}]' if ':' in host else host)}:{port}/mcp"
 
-    def new(self, handle: str, name: str) -> HostSeat:
-        self._memo(handle).save({"handle_sha256": _hash(handle), "display_name": name})
-        return self._seat(handle, name)
+    def new(self, key: str, name: str) -> HostSeat:
+        self._memo(key).save({"handle_sha256": key, "display_name": name})
+        return self._seat(key, name)
 
-    def again(self, handle: str) -> tuple[str, HostSeat] | None:
+    def known(self) -> list[str]:
+        """The keys of all seats that were taken at this manager."""
+        files = sorted(DataPaths(self._settings.home).credentials.glob(f"{ROLE}-*.json"))
+        keys = [(file, str((read_object(file) or {}).get("handle_sha256"))) for file in files]
+        return [key for file, key in keys if self._memo(key).path == file]
+
+    def again(self, key: str) -> tuple[str, HostSeat] | None:
         """The seat of somebody who is a player of this season, at the port that was kept."""
-        known = self._memo(handle).load()
+        known = self._memo(key).load()
         name, port = known.get("display_name"), known.get("port")
-        is_ours = hmac.compare_digest(str(known.get("handle_sha256")), _hash(handle))
+        is_ours = hmac.compare_digest(str(known.get("handle_sha256")), key)
         if not is_ours or not isinstance(name, str) or not isinstance(port, int):
             return None
         endpoint = own_endpoint(self._host, port, self._settings.system.network.base_host)
         players = {(one.display_name, one.endpoint) for one in self._season.roster.players().values()}
         if self._season.is_closed or (name, endpoint) not in players:
-            self.forget(handle)
+            self.forget(key)
             return None
-        return name, self._seat(handle, name)
+        return name, self._seat(key, name)
 
-    def forget(self, handle: str) -> None:
-        self._memo(handle).forget()
+    def forget(self, key: str) -> None:
+        self._memo(key).forget()
 
-    def _seat(self, handle: str, name: str) -> HostSeat:
+    def _seat(self, key: str, name: str) -> HostSeat:
         settings = self._settings
         player = PlayerSettings(
             system=settings.system,
@@ -61,11 +68,7 @@ class Visitors:
             display_name=name,
             game_types=(settings.league.game_type,),
         )
-        return HostSeat(player, load_strategy(FALLBACK), host=self._host, memo=self._memo(handle))
+        return HostSeat(player, load_strategy(FALLBACK), host=self._host, memo=self._memo(key))
 
-    def _memo(self, handle: str) -> CredentialsFile:
-        return CredentialsFile(self._settings.home, ROLE, "", _hash(handle), self._manager)
-
-
-def _hash(handle: str) -> str:
-    return hashlib.sha256(handle.encode()).hexdigest()
+    def _memo(self, key: str) -> CredentialsFile:
+        return CredentialsFile(self._settings.home, ROLE, "", key, self._manager)

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.agents import LeagueId, Manager, manager_of
+from agent_league.cli.agents import Manager, at_home, manager_of
 from agent_league.cli.options import Game, Home, open_existing_home, say
+from agent_league.config import ConfigLoader
 
 if TYPE_CHECKING:
     from agent_league.protocol.envelope import Message
 
+LeagueId = Annotated[str | None, typer.Option(help="The league (default: the one that is being conducted here).")]
 TokenFile = Annotated[Path | None, typer.Option(help="The file with the admin token.")]
 
 
@@ -28,7 +30,7 @@ class Action(StrEnum):
 
 SAID = {
     Action.OPEN: ("OPEN_REGISTRATION", "Registration to {league} is open."),
-    Action.CLOSE: ("CLOSE_REGISTRATION", "Registration to {league} is closed; `league start` starts it."),
+    Action.CLOSE: ("CLOSE_REGISTRATION", "Registration to {league} is closed; `league start{home}` starts it."),
     Action.PAUSE: ("PAUSE", "{league} is paused: matches in play end, no other begins."),
     Action.RESUME: ("RESUME", "{league} goes on."),
     Action.SUSPEND: ("SUSPEND_PLAYER", "{player} is suspended, and loses its matches until it is reinstated."),
@@ -48,13 +50,15 @@ def start(
     """Close registration and start the league now."""
     from agent_league.protocol.v2 import StartLeague
 
-    league_id = _command(StartLeague, "start_league", manager, league_id, game, token_file, home)
+    home, loader = open_existing_home(home)
+    league_id, address = _meant(home, loader, manager, league_id, game)
+    _command(StartLeague, "start_league", address, league_id, token_file, home)
     say(f"{league_id} has started.")
 
 
 def admin(
     action: Annotated[Action, typer.Argument(help="What to do.", show_default=False)],
-    player: Annotated[str | None, typer.Argument(help="Whom to suspend or reinstate, such as P01.")] = None,
+    player: Annotated[str | None, typer.Argument(help="Whom to suspend or reinstate: P01, or a name.")] = None,
     manager: Manager = None,
     league_id: LeagueId = None,
     game: Game = None,
@@ -64,7 +68,7 @@ def admin(
     """Open or close registration, pause or resume the league, suspend or reinstate a player.
 
     A pause lets the matches in play end and no other begin, and outlasts a restart. A suspended player loses its
-    matches technically, whatever it does, until it is reinstated.
+    matches technically, those in play too, whatever it does and its referee reports, until it is reinstated.
     """
     from agent_league.errors import UserError
     from agent_league.protocol.v2 import ManageLeague
@@ -74,37 +78,54 @@ def admin(
         raise UserError(f"league admin {action}: {expected}")
     said, sentence = SAID[action]
     about = {} if player is None else {"player_id": player}
-    league_id = _command(
-        ManageLeague, "manage_league", manager, league_id, game, token_file, home, action=said, **about
-    )
-    say(sentence.format(league=league_id, player=player))
+    home, loader = open_existing_home(home)
+    league_id, address = _meant(home, loader, manager, league_id, game)
+    _command(ManageLeague, "manage_league", address, league_id, token_file, home, action=said, **about)
+    say(sentence.format(league=league_id, player=player, home=at_home(home)))
+
+
+def _meant(
+    home: Path, loader: ConfigLoader, manager: str | None, league_id: str | None, game: str | None
+) -> tuple[str, str]:
+    """The league and its manager's endpoint: what was typed, else what is being conducted in this folder."""
+    from agent_league.arena.beginning import conducted
+    from agent_league.errors import UserError
+    from agent_league.transport.hosts import place_of
+
+    asked = loader.load_league(league_id, game).league_id if league_id or game else None
+    here = {
+        league: endpoint
+        for league, endpoint in conducted(home).items()
+        if asked in (None, league) and (not manager or place_of(endpoint) == place_of(manager_of(manager, loader)))
+    }
+    if len(here) > 1:
+        raise UserError(f"Several leagues are being conducted in {home}; choose with --league-id: {', '.join(here)}.")
+    found, endpoint = next(iter(here.items()), (asked or loader.load_league().league_id, None))
+    return found, manager_of(manager, loader) if manager or endpoint is None else endpoint
 
 
 def _command(
     message: "type[Message]",
     method: str,
-    manager: str | None,
-    league_id: str | None,
-    game: str | None,
+    manager: str,
+    league_id: str,
     token_file: Path | None,
-    home: Path | None,
+    home: Path,
     **fields: str,
-) -> str:
-    """Has the manager do something in the organiser's name; returns the league that it was done to."""
+) -> None:
+    """Has the manager do something in the organiser's name."""
     from agent_league.arena.hosting import run_async
     from agent_league.clock import SystemClock, format_utc
     from agent_league.errors import UserError
     from agent_league.storage.paths import DataPaths
 
-    home, loader = open_existing_home(home)
-    league_id = loader.load_league(league_id, game).league_id
     token_file = token_file or DataPaths(home).admin_token(league_id)
     try:
         token = token_file.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise UserError(
             f"can't read the admin token in {token_file}: {error.strerror}; the manager writes it when it starts. "
-            "Is it running, with this --home?"
+            "Is it running, with this --home (and this --league-id or --game)?"
         ) from None
     written = message.write(
         sender="league_manager",
@@ -114,8 +135,7 @@ def _command(
         league_id=league_id,
         **fields,
     )
-    run_async(_ask(manager_of(manager, loader), method, written))
-    return league_id
+    run_async(_ask(manager, method, written))
 
 
 async def _ask(manager: str, method: str, message: "Message") -> None:

@@ -1,5 +1,7 @@
 """The parts by themselves: `league manager`, `league referee` and `league player`."""
 
+import shlex
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,6 +29,7 @@ from agent_league.cli.options import (
     with_strict,
 )
 from agent_league.config import ConfigLoader
+from agent_league.config.home import find_home
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import there_are
 
@@ -62,7 +65,7 @@ def manager(
     from agent_league.arena.beginning import alone, begin_anew, progress, unfinished
     from agent_league.arena.checks import check_size, chosen_league
     from agent_league.arena.hosting import check_ports, run_async
-    from agent_league.arena.seats import Seat, Watchers
+    from agent_league.arena.seats import ManagerSeat, Watchers
     from agent_league.arena.solo import serve_until_interrupted
     from agent_league.cli.lines import tell_event
     from agent_league.league.settings import ManagerSettings
@@ -78,7 +81,7 @@ def manager(
     if players:
         check_size(loader, league, players)
     port = port or system.network.default_league_manager_port
-    seat = Seat(
+    seat = ManagerSeat(
         ManagerSettings(
             system, league, home, players, referees, exit_when_done, store, web=not no_web, seats=not no_seats
         ),
@@ -103,7 +106,7 @@ def manager(
             if not no_web:
                 say_where(endpoint)
             if not (saved and saved.matches):
-                say(f"Waiting for {awaited}`league start`.")
+                say(f"Waiting for {awaited}`league start{at_home(home)}`.")
             say(f"The admin token is in {DataPaths(home).admin_token(league.league_id)}.")
 
         run_async(serve_until_interrupted([seat], Watchers(league=tell_event), ready))
@@ -128,11 +131,12 @@ def referee(
     from agent_league.arena.addresses import own_endpoint
     from agent_league.arena.checks import check_games
     from agent_league.arena.hosting import check_ports, first_free, run_async
-    from agent_league.arena.seats import Seat, Watchers
+    from agent_league.arena.seats import RefereeSeat, Watchers
     from agent_league.arena.solo import serve_until_interrupted, tell_waiting
     from agent_league.referee.settings import RefereeSettings
 
     _check_id("--referee-id", referee_id, "REF01")
+    check_name(name)
     home, loader = open_home(home, with_strict(settings, strict=strict))
     system = loader.load_system()
     entry = next((entry for entry in loader.load_agents().referees if entry.referee_id == referee_id), None)
@@ -158,7 +162,7 @@ def referee(
         seed=seed,
         exit_when_done=exit_when_done,
     )
-    seat = Seat(identity, port, host)
+    seat = RefereeSeat(identity, port, host)
     check_ports([seat])
     run_async(serve_until_interrupted([seat], Watchers(remark=say), lambda: tell_waiting(identity)))
 
@@ -195,13 +199,14 @@ def player(
     from agent_league.arena.addresses import own_endpoint
     from agent_league.arena.checks import usable_strategies, with_model
     from agent_league.arena.hosting import check_ports, first_free, run_async
-    from agent_league.arena.seats import Seat, Watchers
+    from agent_league.arena.seats import PlayerSeat, Watchers
     from agent_league.arena.solo import serve_until_interrupted, tell, tell_waiting
     from agent_league.errors import UserError
     from agent_league.games.registry import game_types
     from agent_league.players.app import PlayerSettings
 
     _check_id("--player-id", player_id, "P01")
+    check_name(name)
     home, loader = open_home(home, with_strict(settings, strict=strict))
     system = loader.load_system()
     entry = next((entry for entry in loader.load_agents().players if entry.player_id == player_id), None)
@@ -231,7 +236,7 @@ def player(
         stay=stay,
         protocol=f"league.{protocol}",
     )
-    seat = Seat(identity, port, host, chosen, defaults)
+    seat = PlayerSeat(identity, port, host, strategy=chosen, defaults=defaults)
     check_ports([seat])
     run_async(serve_until_interrupted([seat], Watchers(player=tell, remark=say), lambda: tell_waiting(identity)))
 
@@ -241,6 +246,22 @@ def manager_of(address: str | None, loader: ConfigLoader) -> str:
     from agent_league.arena.addresses import manager_endpoint
 
     return manager_endpoint(address) if address else loader.load_agents().league_manager.endpoint
+
+
+def at_home(home: Path) -> str:
+    """What a command needs to be told to find this SHARED folder; nothing where it finds it by itself."""
+    found = find_home(Path.cwd())
+    return "" if found is not None and found.resolve() == home.resolve() else f" --home {shlex.quote(str(home))}"
+
+
+def check_name(name: str | None) -> None:
+    """A name that the manager would refuse is told at once."""
+    from agent_league.errors import UserError
+    from agent_league.model.names import LONGEST_NAME, is_showable
+
+    if name is not None and not (is_showable(name) and len(name) <= LONGEST_NAME):
+        expected = f"expected 1 to {LONGEST_NAME} characters that people can see"
+        raise UserError(f"--name {name!r}: {expected}; no control, formatting or invisible ones")
 
 
 def _check_id(option: str, agent_id: str | None, example: str) -> None:

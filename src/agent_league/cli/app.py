@@ -1,6 +1,11 @@
-"""The commands, by name."""
+"""The commands, by what people want to do."""
+
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from agent_league.cli import (
     admin,
@@ -24,38 +29,52 @@ from agent_league.cli import (
     watch,
 )
 
+COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
+    "Play": (run.run, play.play, join.join, games.games, strategies.strategies),
+    "Look": (watch.watch, show.show, replay.replay, logs.logs, export.export),
+    "Build a player": (new.new, check.check, evaluate.evaluate, simulate.simulate),
+    "Organise a league": (agents.manager, agents.referee, agents.player, admin.start, admin.admin, verify.verify),
+    "Tools": (
+        setup.init,
+        setup.rebuild,
+        setup.schemas,
+        simulate_faults.simulate_faults,
+        setup.bench,
+        setup.version,
+    ),
+}
+"""By heading; each has the name of its function."""
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""For a command whose options are another program's."""
+LONGEST_HELP = 500
+
+
+class Headed(TyperGroup):
+    """Shows the commands under headings, each with its whole first sentence."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        widest = max(map(len, self.commands))
+        for heading, functions in COMMANDS.items():
+            shown = [self.commands[_name(function)] for function in functions]
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(str(one.name).ljust(widest), one.get_short_help_str(LONGEST_HELP)) for one in shown]
+                )
+
+
+def _name(function: Callable[..., None]) -> str:
+    return function.__name__.replace("_", "-")
+
+
 app = typer.Typer(
     name="league",
+    cls=Headed,
     help="Leagues of autonomous agents that meet over an open protocol and play.",
-    epilog="In a source checkout, ./league test runs all checks.",
+    epilog="`league COMMAND --help` tells more. In a source checkout, ./league test runs all checks.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("run")(run.run)
-app.command("games")(games.games)
-app.command("strategies")(strategies.strategies)
-app.command("init")(setup.init)
-app.command("manager")(agents.manager)
-app.command("referee")(agents.referee)
-app.command("player")(agents.player)
-app.command("start")(admin.start)
-app.command("admin")(admin.admin)
-app.command("join")(join.join)
-app.command("play")(play.play)
-app.command("new")(new.new)
-app.command("check")(check.check)
-app.command("show")(show.show)
-app.command("watch")(watch.watch)
-app.command("logs")(logs.logs)
-app.command("export")(export.export)
-app.command("verify")(verify.verify)
-app.command("replay")(replay.replay)
-app.command("rebuild")(setup.rebuild)
-app.command("evaluate")(evaluate.evaluate)
-app.command("simulate")(simulate.simulate)
-app.command("simulate-faults")(simulate_faults.simulate_faults)
-app.command("schemas")(setup.schemas)
-app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(setup.bench)
-app.command("version")(setup.version)
+for command in chain.from_iterable(COMMANDS.values()):
+    app.command(_name(command), context_settings=PASSED_ON if command is setup.bench else None)(command)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agent_league.arena.hosting import serve
-from agent_league.arena.seats import Seat
+from agent_league.arena.seats import ManagerSeat, PlayerSeat, RefereeSeat, Seat
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.conformance.bench import Options
@@ -51,7 +51,7 @@ def _seat(role: Role, home: Path, port: int, manager_port: int) -> Seat:
     loader = ConfigLoader(home, QUICK)
     system = loader.load_system()
     if role is Role.LEAGUE_MANAGER:
-        return Seat(ManagerSettings(system, loader.load_league(None), home, players=PLAYERS, referees=1), port)
+        return ManagerSeat(ManagerSettings(system, loader.load_league(None), home, players=PLAYERS, referees=1), port)
     place: dict[str, Any] = {
         "system": system,
         "home": home,
@@ -61,8 +61,8 @@ def _seat(role: Role, home: Path, port: int, manager_port: int) -> Seat:
         "display_name": f"Our {role}",
     }
     if role is Role.REFEREE:
-        return Seat(RefereeSettings(games=loader.load_games_registry(), **place), port)
-    return Seat(PlayerSettings(**place), port)
+        return RefereeSeat(RefereeSettings(games=loader.load_games_registry(), **place), port)
+    return PlayerSeat(PlayerSettings(**place), port)
 
 
 @asynccontextmanager

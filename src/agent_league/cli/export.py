@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.options import Home, Store, open_existing_home, put_out, say
+from agent_league.cli.options import LookedAt, Store, open_existing_home, put_out, say
 from agent_league.errors import LeagueFailed, UserError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Write a site among files that are there already.")] = False,
     league_id: Annotated[str | None, typer.Option(help="The league, where the folder has several.")] = None,
     store: Store = None,
-    home: Home = None,
+    home: LookedAt = None,
 ) -> None:
     """Write a league out of the manager's database: as a site to put anywhere, for spreadsheets, for programs.
 
@@ -95,6 +95,8 @@ def _put(path: str, content: bytes) -> None:
         write_whole(Path(path), content)
     except (FileExistsError, NotADirectoryError):
         raise UserError(f"{path} can't be written: a part of its path is a file") from None
+    except OSError as error:
+        raise UserError(f"{path} can't be written: {error.strerror}") from None
     say(f"wrote {path}")
 
 
@@ -133,6 +135,9 @@ def _export_site(found: "Found", folder: Path, *, force: bool) -> None:
             progress.advance(task, len(piece.places))
     written += write_assets(folder, written)
     finish(folder, written, earlier, reader.season.league_id)
+    for file in written:
+        if file.problem:
+            say(f"{file.path} could not be made, and says so: {file.problem}")
     size = sum(file.size for file in written) / 1e6
     say(f"wrote {len(written)} files, {size:.1f} MB, in {time.perf_counter() - began:.1f} s: {folder / 'index.html'}")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agent_league.cli.agents import check_name
 from agent_league.cli.options import Home, Set, open_home, say
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ OwnPort = Annotated[
     int | None, typer.Option(min=1, max=65535, help="The player's own port (default: a free one, kept for next time).")
 ]
 Host = Annotated[str, typer.Option(help="The address at which the league calls the player.")]
-LONGEST_NAME = 100
 
 
 def join(
@@ -68,12 +68,10 @@ def make_seat(
     from agent_league.arena.outside_seat import HostSeat
     from agent_league.config.home import find_home
     from agent_league.errors import UserError
-    from agent_league.model.names import is_showable
     from agent_league.players.app import PlayerSettings
     from agent_league.players.strategies import load_strategy, strategy_names
 
-    if not is_showable(name) or not 1 <= len(name) <= LONGEST_NAME:
-        raise UserError(f"--name {name!r}: expected 1 to {LONGEST_NAME} characters that people can see")
+    check_name(name)
     quick = [one for one in strategy_names() if one != "llm"]
     if fallback not in quick:
         problem = "can't answer within a second" if fallback == "llm" else "isn't installed"

@@ -15,7 +15,7 @@ from agent_league.model.events import (
     RoundStarted,
 )
 from agent_league.model.names import printable
-from agent_league.model.results import MatchResult, Outcome
+from agent_league.model.result_words import champion, counted, ending
 
 
 def tell_event(event: Event) -> None:
@@ -27,14 +27,13 @@ def tell_event(event: Event) -> None:
             noted = f" (put up with: {'; '.join(event.tolerated)})" if event.tolerated else ""
             line = f"{event.agent_id} registered{again}: {event.display_name} at {event.endpoint}{noted}"
         case LeagueStarted():
-            line = f"The league starts: {event.players} players, {event.rounds} rounds, {event.matches} matches."
+            line = f"The league starts: {_numbers(event.players, event.rounds, event.matches)}."
         case LeagueResumed():
-            line = f"The league goes on: {len(event.results)} of {event.matches} matches are played."
+            line = f"The league goes on: {len(event.results)} of {counted(event.matches, 'match')} played."
         case RoundStarted():
             line = f"Round {event.round.round_id}"
         case MatchFinished():
-            result = event.result
-            line = f"  {result.match_id} {' - '.join(result.players)}: {_told(result)}"
+            line = f"  {event.result.match_id}: {ending(event.result, {})}"
         case RoundCompleted():
             console.print(standings_table(event.standings, f"After round {event.round_id}"))
             return
@@ -42,21 +41,12 @@ def tell_event(event: Event) -> None:
             console.print(standings_table(event.standings, "Final table", len(event.standings)))
             for noted in [*tolerated_lines(event), *broken_off_lines(event)]:
                 console.print(Text(printable(noted)), soft_wrap=True)
-            champion = event.standings[0]
-            line = f"Champion: {champion.display_name} ({champion.player_id}) with {champion.points} points."
-            if event.is_void:
-                line = "There is no champion."
+            line = "There is no champion." if event.is_void else f"{champion(event.standings[0])}."
         case _:
             line = remark_on(event) or ""
     if line:
         console.print(Text(printable(line.rstrip())), soft_wrap=True)
 
 
-def _told(result: MatchResult) -> str:
-    """A result in a few words; of a technical loss, who failed and how."""
-    if result.is_void:
-        return f"broken off, nobody wins: {result.fault}"
-    if result.outcome is not Outcome.TECHNICAL_LOSS:
-        return f"{result.winner} wins" if result.winner else "draw"
-    failed = ", ".join(f"{player} {how.replace('_', ' ')}" for player, how in result.terminations.items())
-    return f"{result.winner or 'nobody'} wins, technical loss ({failed})"
+def _numbers(players: int, rounds: int, matches: int) -> str:
+    return f"{counted(players, 'player')}, {counted(rounds, 'round')}, {counted(matches, 'match')}"

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from agent_league.arena.plan import LeaguePlan
 from agent_league.cli.options import say
+from agent_league.clock import duration
 from agent_league.league.standings import Table as Standings
 from agent_league.model.events import (
     AgentRegistered,
@@ -28,6 +29,7 @@ from agent_league.model.events import (
     StoreChanged,
 )
 from agent_league.model.names import printable
+from agent_league.model.result_words import champion, counted
 from agent_league.model.results import MatchResult, Scoring, StandingsRow, Termination
 
 SHOWN_ROWS = 15
@@ -148,16 +150,9 @@ class LeagueView:
             self._console.print(Text(printable(line), style="dim"), soft_wrap=True)
         if completed.is_void:
             return
-        champion = completed.standings[0]
-        self._console.print(
-            Text.assemble(
-                ("Champion: ", "bold"),
-                (f"{printable(champion.display_name)} ({champion.player_id})", "bold green"),
-                f" with {champion.points} points, after {completed.matches} matches in {completed.rounds} rounds "
-                f"and {seconds:.1f} s.",
-            ),
-            soft_wrap=True,
-        )
+        played = f"after {counted(completed.matches, 'match')} in {counted(completed.rounds, 'round')}"
+        first = Text(printable(champion(completed.standings[0])), style="bold green")
+        self._console.print(first.append(f", {played} and {duration(seconds)}.", "not bold default"), soft_wrap=True)
 
     def _picture(self) -> Group:
         parts: list[Any] = [self._progress]
@@ -175,7 +170,7 @@ def remark_on(event: Event) -> str | None:
         case RegistrationRefused():
             sentence = f"Not registered: {event.who}: {event.why}"
         case AgentStateChanged():
-            sentence = f"{event.agent_id} is {event.state}: {event.why}"
+            sentence = f"{event.agent_id} is {event.state.lower()}: {event.why}"
         case StoreChanged():
             sentence = "The database is back." if event.is_there else f"{event.why}. Nothing is lost; trying again."
         case RegistrationChanged():
@@ -205,7 +200,7 @@ def standings_table(
     rows: Sequence[StandingsRow], title: str, shown: int = SHOWN_ROWS, strategies: Mapping[str, str] | None = None
 ) -> Table:
     """The table as a person reads it; a long one is cut, and says so. `strategies` are told by player where given."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=Text(printable(title)), title_justify="left")
     for heading in ("#", "Player", "Name", *(["Strategy"] if strategies else [])):
         table.add_column(heading)
     for heading in ("Played", "Won", "Drawn", "Lost", "Points"):

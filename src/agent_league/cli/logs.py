@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.options import Home, open_existing_home, say
+from agent_league.cli.options import LookedAt, open_existing_home, say
 from agent_league.cli.printing import console_out
 from agent_league.errors import UserError
 from agent_league.log import LEVELS
@@ -56,7 +56,7 @@ def logs(
     level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR, and above.")] = "DEBUG",
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is written from now on.")] = False,
     league_id: Annotated[str | None, typer.Option(help="Of this league alone.")] = None,
-    home: Home = None,
+    home: LookedAt = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON lines and nothing else.")] = False,
 ) -> None:
     """Show the logs of the manager, the referees, the players and `league run` as one, in the order of time.
@@ -95,7 +95,8 @@ def logs(
         sys.stderr.close()
         return
     if trace.broken:
-        say(f"{trace.broken} lines could not be read and were left out.")
+        lines = "lines that could not be read were" if trace.broken > 1 else "line that could not be read was"
+        say(f"{trace.broken} {lines} left out.")
     if not count:
         say(_nothing(match, league_id))
 
@@ -106,9 +107,8 @@ def _league_of(home: Path, match_id: str) -> str | None:
     from agent_league.arena.stored_leagues import leagues_in
     from agent_league.storage.paths import DataPaths
 
-    known = sorted({*leagues_in(home), *logged_leagues(home)})
-    having = [league_id for league_id in known if DataPaths(home).match(league_id, match_id).is_file()]
-    found = having or known
+    files = DataPaths(home).data.glob(f"matches/*/{match_id}.json")
+    found = sorted(path.parent.name for path in files) or sorted({*leagues_in(home), *logged_leagues(home)})
     if len(found) > 1:
         raise UserError(f"{match_id} may be of several leagues; choose with --league-id: {', '.join(found)}.")
     return found[0] if found else None

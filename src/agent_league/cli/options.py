@@ -22,6 +22,7 @@ Home = Annotated[
     Path | None,
     typer.Option("--home", help="The SHARED folder to use; made where there is none.", metavar="DIR"),
 ]
+LookedAt = Annotated[Path | None, typer.Option("--home", help="The SHARED folder to look at.", metavar="DIR")]
 Set = Annotated[
     list[str] | None,
     typer.Option(

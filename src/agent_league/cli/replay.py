@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.options import Home, Store, open_existing_home, put_out
+from agent_league.cli.options import LookedAt, Store, open_existing_home, put_out
 from agent_league.errors import Refusal, UserError
 from agent_league.model.names import is_safe_name, printable
 
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from agent_league.cli.replay_keys import Press
+    from agent_league.config import ConfigLoader
     from agent_league.referee.replay import Replay, Step
 
-LARGEST_FILE = 64 * 1024 * 1024
-SEATS = ("PLAYER_A", "PLAYER_B")
 STYLES = ("bold blue", "bold yellow")
 KEYS = "←/→ step   Home/End   a plays by itself   q quits"
 FORWARD, BACK = ("right", "down", "space", "enter", "n", "l", "j"), ("left", "up", "backspace", "p", "h", "k")
@@ -34,9 +33,11 @@ class Found:
 
     content: Mapping[str, Any]
     names: tuple[str, str]
+    ending: str
+    """How it came out."""
     referee: str = "referee"
-    is_whole: bool = True
-    """Whether it comes from its file; else it is what the league knows."""
+    missing: str = ""
+    """Why there is no more of it than what a league knows; empty where its file is here."""
 
 
 def replay(
@@ -53,7 +54,7 @@ def replay(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     store: Store = None,
-    home: Home = None,
+    home: LookedAt = None,
 ) -> None:
     """Show a finished match step by step: arrow keys, space, Home and End go through it, q ends."""
     from rich.console import Console
@@ -129,33 +130,55 @@ def _found(match: str, league_id: str | None, store: str | None, home: Path | No
     path = Path(match)
     if path.suffix == ".json" or len(path.parts) > 1 or path.is_file():
         return _from_file(path)
-    return _from_league(match, league_id, store, home)
+    folder, loader = open_existing_home(home)
+    alone = _file_alone(folder, match, league_id) if store is None else None
+    return _from_file(alone) if alone else _from_league(match, league_id, store, folder, loader)
+
+
+def _file_alone(home: Path, match: str, league_id: str | None) -> Path | None:
+    """The file of a match in a folder that no manager has, as a referee's own may be."""
+    from agent_league.arena.stored_leagues import leagues_in
+    from agent_league.storage.paths import DataPaths
+
+    if not is_safe_name(match) or leagues_in(home) or (league_id is not None and not is_safe_name(league_id)):
+        return None
+    found = sorted(DataPaths(home).data.glob(f"matches/{league_id or '*'}/{match.upper()}.json"))
+    if len(found) > 1:
+        leagues = ", ".join(path.parent.name for path in found)
+        raise UserError(f"{match.upper()} may be of several leagues; choose with --league-id: {leagues}.")
+    return found[0] if found else None
 
 
 def _from_file(path: Path) -> Found:
+    from agent_league.league.match_files import BadMatchFile, load_match_file
+    from agent_league.referee.match import ROLES
+
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise UserError(f"{path}: not a match file: larger than {LARGEST_FILE} bytes")
-        content = orjson.loads(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"{path}: can't be read: {error.strerror}") from None
-    except orjson.JSONDecodeError as error:
-        raise UserError(f"{path}: not a match file: not JSON ({error})") from None
-    if not isinstance(content, dict) or not isinstance(content.get("game_type"), str):
-        raise UserError(f"{path}: not a match file: expected a JSON object with a 'game_type'")
+        content = load_match_file(path)
+    except BadMatchFile as error:
+        raise UserError(f"{path}: not a match file: {error}") from None
+    if not isinstance(content.get("game_type"), str):
+        raise UserError(f"{path}: not a match file: it has no 'game_type'")
     players = content.get("players")
     told = players if isinstance(players, dict) else {}
-    a, b = (str(told.get(seat) or seat)[:100] for seat in SEATS)
-    return Found(content, (a, b), str(content.get("referee_id") or "referee")[:100], content.get("rebuilt") is not True)
+    a, b = (str(told.get(role) or role)[:100] for role in ROLES)
+    missing = "it was written by `league rebuild` from the result" if content.get("rebuilt") is True else ""
+    result = content.get("result")
+    reason = (result.get("reason") or result.get("status")) if isinstance(result, dict) else None
+    return Found(content, (a, b), str(reason or "No result is told"), _id(content), missing)
 
 
-def _from_league(match: str, league_id: str | None, store: str | None, home: Path | None) -> Found:
+def _id(content: Mapping[str, Any]) -> str:
+    return str(content.get("referee_id") or "referee")[:100]
+
+
+def _from_league(match: str, league_id: str | None, store: str | None, home: Path, loader: "ConfigLoader") -> Found:
     from agent_league.arena.stored_leagues import find_league
     from agent_league.league.match_files import read_match
+    from agent_league.model.result_words import ending
     from agent_league.referee.replay import known_of
 
-    folder, loader = open_existing_home(home)
-    reader = find_league(folder, loader, league_id, store).reader()
+    reader = find_league(home, loader, league_id, store).reader()
     season = reader.season
     try:
         pairing = season.pairing(match if match in season.results else match.upper())
@@ -168,9 +191,12 @@ def _from_league(match: str, league_id: str | None, store: str | None, home: Pat
         finished = next(reversed(season.results), None)
         hint = f"; the latest that is: {finished}" if finished else ""
         raise UserError(f"{pairing.match_id}, {a} against {b}, is not finished{hint}.")
-    content = read_match(reader.paths, season.league_id, result, referee_id)
+    filed = read_match(reader.paths, season.league_id, result, referee_id)
     known = known_of(result, season.league.game_type, season.league.game_parameters)
-    return Found(content or known, (a, b), referee_id or "referee", content is not None)
+    told = ending(result, names)
+    if filed.content and result.reported == (str(result.outcome), result.winner):
+        told = str(filed.content["result"].get("reason") or told)
+    return Found(filed.content or known, (a, b), told, referee_id or "referee", filed.shortfall)
 
 
 def _no_match(match: str, known: Sequence[str]) -> str:
@@ -208,10 +234,8 @@ def _head(found: Found) -> list["Text"]:
 
 
 def _ending(found: Found, again: "Replay") -> str:
-    result = found.content.get("result")
-    told = result if isinstance(result, dict) else {}
-    reason = told.get("reason") or told.get("status") or "No result is told"
-    return f"{reason!s:.500}.{' ' + again.shortfall if again.shortfall else ''}"
+    said = found.ending[:1].upper() + found.ending[1:500]
+    return " ".join(filter(None, (f"{said.removesuffix('.')}.", again.shortfall)))
 
 
 def _step_lines(found: Found, again: "Replay", step: "Step") -> list["Text"]:
@@ -244,8 +268,8 @@ def _tell_conversation(found: Found, *, json: bool) -> None:
     from agent_league.cli.conversation_lanes import lanes
     from agent_league.web.match.conversation import conversation
 
-    if not found.is_whole:
-        raise UserError("What was said is not in this SHARED folder: its referee keeps the match file in its own.")
+    if found.missing:
+        raise UserError(f"What was said is not known here: {found.missing}.")
     said = conversation(found.content, None)
     if json:
         put_out(orjson.dumps({"match_id": found.content.get("match_id"), "conversation": said}))
@@ -257,8 +281,9 @@ def _tell_conversation(found: Found, *, json: bool) -> None:
 
 def _as_json(found: Found, again: "Replay") -> dict[str, Any]:
     from agent_league.games.base import CHANCE
+    from agent_league.referee.match import ROLES
 
-    names = {0: SEATS[0], 1: SEATS[1], CHANCE: "draw"}
+    names = {0: ROLES[0], 1: ROLES[1], CHANCE: "draw"}
     told = {
         name: found.content.get(name)
         for name in ("league_id", "match_id", "round_id", "game_type", "players", "result")

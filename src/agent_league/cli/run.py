@@ -2,10 +2,10 @@
 
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import orjson
 import typer
@@ -32,6 +32,11 @@ from agent_league.cli.options import (
 )
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
 from agent_league.model.events import LeagueCompleted
+
+if TYPE_CHECKING:
+    from agent_league.arena.fleet import Fleet
+    from agent_league.arena.plan import LeaguePlan
+    from agent_league.cli.live import LeagueView, Silence
 
 TICK_SECONDS = 0.25
 MOST_PEOPLE = 8
@@ -109,7 +114,7 @@ def run(
         if remark := unsuited(name, plan.league.game_type):
             say(remark)
     check_ports(plan.seats)
-    endpoint = own_endpoint(plan.seats[0].host, plan.seats[0].port, plan.system.network.base_host)
+    endpoint = own_endpoint(plan.manager.host, plan.manager.port, plan.system.network.base_host)
     with alone(home, plan.league.league_id, endpoint):
         if not resume:
             if not new and (left := unfinished(home, plan.league.league_id, store)):
@@ -123,7 +128,7 @@ def run(
             keep_request(replace(request, store=None), plan.league.league_id, loader.overrides)
         if not no_web and not json:
             say_where(endpoint, plan.people)
-        how = _How(_view(plan, quiet=json), json, stay, f"league run --resume{which}", started)
+        how = _How(*_view(plan, as_json=json), stay, f"league run --resume{which}", started)
         completed = _play(plan, request.seed, how)
     if completed is not None:
         _require_champion(completed)
@@ -133,15 +138,16 @@ def run(
 class _How:
     """How a league is shown."""
 
-    view: Any
-    json: bool
+    view: "LeagueView | Silence"
+    finish: Callable[[LeagueCompleted, float], None]
+    """Prints how it ended, and after how many seconds."""
     stay: bool
     again: str
     """The command that continues it."""
     started: float
 
 
-def _play(plan: Any, seed: str | None, how: _How) -> LeagueCompleted | None:
+def _play(plan: "LeaguePlan", seed: str | None, how: _How) -> LeagueCompleted | None:
     """The league from its first process to its last, and what is printed of it."""
     from agent_league.arena.fleet import Fleet
     from agent_league.log import JsonLogger
@@ -156,7 +162,7 @@ def _play(plan: Any, seed: str | None, how: _How) -> LeagueCompleted | None:
             completed = _follow(fleet, how.view, stay=how.stay)
             seconds = time.perf_counter() - how.started
             if how.stay and completed:
-                _show_end(plan, completed, seconds, None if how.json else how.view)
+                how.finish(completed, seconds)
                 _stay(fleet)
     except KeyboardInterrupt:
         log.warning("league_run_interrupted", league_id=league_id)
@@ -168,11 +174,11 @@ def _play(plan: Any, seed: str | None, how: _How) -> LeagueCompleted | None:
     log.info("league_run_completed", league_id=league_id, seconds=round(seconds, 3))
     log.close()
     if completed and not how.stay:
-        _show_end(plan, completed, seconds, None if how.json else how.view)
+        how.finish(completed, seconds)
     return completed
 
 
-def _follow(fleet: Any, view: Any, *, stay: bool) -> LeagueCompleted | None:
+def _follow(fleet: "Fleet", view: "LeagueView | Silence", *, stay: bool) -> LeagueCompleted | None:
     """Shows the league until its manager is done; one that stays is followed to the last result."""
     completed = None
     with view:
@@ -185,19 +191,11 @@ def _follow(fleet: Any, view: Any, *, stay: bool) -> LeagueCompleted | None:
     return completed
 
 
-def _stay(fleet: Any) -> None:
+def _stay(fleet: "Fleet") -> None:
     say("The manager and its pages stay until Ctrl-C.")
     with suppress(KeyboardInterrupt):
         for _ in fleet.events(TICK_SECONDS, say):
             pass
-
-
-def _show_end(plan: Any, completed: LeagueCompleted, seconds: float, view: Any) -> None:
-    """Prints how it ended, as one JSON object where nobody views it."""
-    if view is None:
-        put_out(orjson.dumps(_summary(completed, plan.strategies, seconds)))
-    else:
-        view.finish(completed, seconds)
 
 
 def _require_champion(completed: LeagueCompleted) -> None:
@@ -209,10 +207,18 @@ def _require_champion(completed: LeagueCompleted) -> None:
         )
 
 
-def _view(plan: Any, *, quiet: bool) -> Any:
+def _view(
+    plan: "LeaguePlan", *, as_json: bool
+) -> "tuple[LeagueView | Silence, Callable[[LeagueCompleted, float], None]]":
+    """Who shows the league, and who its end."""
     from agent_league.cli.live import LeagueView, Silence
 
-    return Silence() if quiet else LeagueView(plan)
+    if as_json:
+        return Silence(), lambda completed, seconds: put_out(
+            orjson.dumps(_summary(completed, plan.strategies, seconds))
+        )
+    view = LeagueView(plan)
+    return view, view.finish
 
 
 def _summary(completed: LeagueCompleted, strategies: Mapping[str, str], seconds: float) -> dict[str, Any]:

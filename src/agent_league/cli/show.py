@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.options import Home, Store, open_existing_home, put_out
+from agent_league.cli.options import LookedAt, Store, open_existing_home, put_out
 from agent_league.cli.printing import console_out, print_lines, print_table
 from agent_league.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from agent_league.model.results import MatchResult
     from agent_league.web.reader import Reader
 
 MOST_MOVES = 100
@@ -34,7 +35,7 @@ def show(
     round_id: Annotated[int | None, typer.Option("--round", min=1, help="Of the schedule, this round alone.")] = None,
     league_id: Annotated[str | None, typer.Option(help="The league, where the folder has several.")] = None,
     store: Store = None,
-    home: Home = None,
+    home: LookedAt = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Show the standings, the schedule, a match or a player of a league, as its manager's database has it now."""
@@ -71,6 +72,7 @@ def _schedule(reader: "Reader", _: str, round_id: int | None) -> dict[str, Any]:
 
 def _match(reader: "Reader", match_id: str, _: int | None) -> dict[str, Any]:
     from agent_league.league.match_files import read_match
+    from agent_league.referee.transcript import objects
 
     season = reader.season
     known = [pairing.match_id for pairing in season.schedule.pairings]
@@ -78,19 +80,22 @@ def _match(reader: "Reader", match_id: str, _: int | None) -> dict[str, Any]:
     told, result = reader.queries.match(match_id), season.results.get(match_id)
     if result is None and match_id in season.assigned:
         told["state"] = "RUNNING"
-    file = read_match(reader.paths, season.league_id, result, told["referee_id"]) if result else None
-    path = reader.paths.match(season.league_id, match_id)
+    filed = read_match(reader.paths, season.league_id, result, told["referee_id"]) if result else None
+    file = filed.content if filed else None
     return {
         **told,
         "reason": file["result"].get("reason") if file else None,
-        "lifecycle": file.get("lifecycle") if file else None,
-        "moves": file.get("moves") if file else None,
+        "lifecycle": [state for state in objects(file.get("lifecycle")) if "at" in state] if file else None,
+        "moves": [step for step in objects(file.get("moves")) if step] if file else None,
         "calls": _calls(file) if file else None,
-        "file": str(path) if file else None,
+        "file": str(reader.paths.match(season.league_id, match_id)) if file else None,
+        "no_file": filed.shortfall or None if filed else None,
     }
 
 
 def _player(reader: "Reader", player_id: str, _: int | None) -> dict[str, Any]:
+    from agent_league.model.result_words import sign_of
+
     season = reader.season
     names = {name: other for other, name in reader.names.items()}
     player_id = _found(player_id, list(reader.names), "player", "`league show standings` lists them", names)
@@ -98,7 +103,7 @@ def _player(reader: "Reader", player_id: str, _: int | None) -> dict[str, Any]:
     for match in told["matches"]:
         result = season.results.get(match["match_id"])
         match["points"] = season.scoring.points(result, player_id) if result else None
-        match["result"] = _letter(match, player_id)
+        match["result"] = sign_of(result, player_id).letter if result else None
         match["termination"] = str(result.terminations.get(player_id, "normal")) if result else None
     played = [match for match in told["matches"] if match["points"] is not None]
     return {**told, "form": [match["result"] for match in played], "head_to_head": _head_to_head(played)}
@@ -138,35 +143,32 @@ def _found(asked: str, known: Sequence[str], kind: str, list_: str, names: Mappi
     )
 
 
-def _letter(match: Mapping[str, Any], player_id: str) -> str | None:
-    if match["status"] == "PENDING":
-        return None
-    return "D" if match["status"] == "DRAW" else "W" if match["winner_player_id"] == player_id else "L"
-
-
 def _head_to_head(played: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What became of the meetings with each opponent, in the order of the first."""
+    from agent_league.model.result_words import SIGNS
+
+    columns = {sign.letter: {"W": "wins", "D": "draws", "L": "losses"}.get(sign.column, "") for sign in SIGNS}
     against: dict[str, dict[str, Any]] = {}
     for match in played:
         opponent = match["opponent_id"]
         empty = {"opponent_id": opponent, "played": 0, "wins": 0, "draws": 0, "losses": 0, "points": 0}
         tally = against.setdefault(opponent, empty)
         tally["played"] += 1
-        tally[{"W": "wins", "D": "draws", "L": "losses"}[match["result"]]] += 1
+        tally[columns[match["result"]]] += 1
         tally["points"] += match["points"]
     return list(against.values())
 
 
 def _calls(file: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """How each player answered: how often, how fast, how often it was asked again and failed."""
-    entries = [entry for entry in file["transcript"] if entry.get("player_id")]
+    entries = [entry for entry in file["transcript"] if isinstance(entry.get("player_id"), str)]
     told = {}
     for player_id in dict.fromkeys(entry["player_id"] for entry in entries):
         own = [entry for entry in entries if entry["player_id"] == player_id]
         times = [entry["latency_ms"] for entry in own if isinstance(entry.get("latency_ms"), int | float)]
         told[player_id] = {
             "answers": sum(entry["direction"] == "received" for entry in own),
-            "failures": [entry.get("error_code") for entry in own if entry["direction"] == "failed"],
+            "failures": [str(entry.get("error_code") or "?") for entry in own if entry["direction"] == "failed"],
             "median_ms": round(statistics.median(times), 3) if times else None,
             "slowest_ms": max(times, default=None),
         }
@@ -175,14 +177,16 @@ def _calls(file: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _print_standings(console: "Console", told: Mapping[str, Any], reader: "Reader") -> None:
     from agent_league.cli.live import standings_table
+    from agent_league.model.result_words import counted
 
     rows = reader.season.standings()
     console.print(standings_table(rows, reader.title, len(rows)))
-    played, rounds = f"{told['matches_played']} of {told['total_matches']} matches", told["total_rounds"]
+    matches, rounds = counted(told["total_matches"], "match"), counted(told["total_rounds"], "round")
+    is_open = "open" if reader.season.is_open else "closed"
     so_far = {
-        "REGISTRATION": f"Registration is open; {len(rows)} players so far.",
-        "RUNNING": f"{played} played, {told['rounds_completed']} of {rounds} rounds completed.",
-        "COMPLETED": f"The league is over: {told['total_matches']} matches in {rounds} rounds.",
+        "REGISTRATION": f"Registration is {is_open}; {counted(len(rows), 'player')} so far.",
+        "RUNNING": f"{told['matches_played']} of {matches} played, {told['rounds_completed']} of {rounds} completed.",
+        "COMPLETED": f"The league is over: {matches} in {rounds}.",
     }
     print_lines(console, [so_far.get(told["phase"], told["phase"])], "dim")
 
@@ -196,7 +200,7 @@ def _print_schedule(console: "Console", told: Mapping[str, Any], reader: "Reader
             _named(match["player_A_id"], names),
             _named(match["player_B_id"], names),
             match["referee_id"] or "",
-            _outcome(match),
+            _outcome(match, reader.season.results.get(match["match_id"])),
         )
         for round_ in told["rounds"]
         for match in round_["matches"]
@@ -246,9 +250,9 @@ def _about_match(told: Mapping[str, Any], players: Sequence[str]) -> Iterable[st
         for player_id in players:
             if noted := result["tolerated"].get(player_id):
                 yield f"Put up with {player_id}: {'; '.join(noted)}"
-    moments = [moment["at"] for moment in told["lifecycle"] or ()]
+    moments = [str(moment["at"]) for moment in told["lifecycle"] or ()]
     if moments:
-        yield f"Played: {moments[0]} to {moments[-1]} ({_seconds(moments[0], moments[-1])})"
+        yield f"Played: {moments[0]} to {moments[-1]} ({_took(moments[0], moments[-1])})"
 
 
 def _hints(told: Mapping[str, Any], reader: "Reader") -> Iterable[str]:
@@ -256,7 +260,7 @@ def _hints(told: Mapping[str, Any], reader: "Reader") -> Iterable[str]:
         yield "What is played shows once the match is over."
         return
     if not told["file"]:
-        yield "Its file is not in this folder; its referee keeps it in its own, or `league rebuild` writes the result."
+        yield f"What was said is not known here: {told['no_file']}. `league rebuild` writes a file of the result."
         return
     where = f" --home {reader.home} --league-id {told['league_id']}"
     yield f"league replay {told['match_id']}{where}"
@@ -265,8 +269,11 @@ def _hints(told: Mapping[str, Any], reader: "Reader") -> Iterable[str]:
 
 
 def _print_player(console: "Console", told: Mapping[str, Any], reader: "Reader") -> None:
+    from agent_league.web.agents import state_words
+
     names = reader.names
-    title = f"{told['player_id']} {told['display_name']} · {told['state'].lower()}"
+    state = state_words(told["state"], is_barred=reader.season.is_barred(told["player_id"]))
+    title = f"{told['player_id']} {told['display_name']} · {state}"
     record = (told["rank"], told["played"], told["wins"], told["draws"], told["losses"], told["technical_losses"])
     columns = (">#", ">Played", ">Won", ">Drawn", ">Lost", ">Technically", ">Points")
     print_table(console, title, columns, [(*record, told["points"])])
@@ -309,10 +316,12 @@ def _named(player_id: str, names: Mapping[str, str]) -> str:
     return f"{player_id} {names.get(player_id, '')}".rstrip()
 
 
-def _outcome(match: Mapping[str, Any]) -> str:
+def _outcome(match: Mapping[str, Any], result: "MatchResult | None") -> str:
     """A result in a word or two."""
-    if match["status"] == "PENDING":
+    if result is None:
         return "being played" if match["referee_id"] else ""
+    if result.is_void:
+        return "broken off"
     winner = match["winner_player_id"]
     if match["status"] == "DRAW":
         return "draw"
@@ -323,16 +332,19 @@ def _move(move: Any, player_id: str) -> str:
     """What a player did in a step; its opponent alone may have moved."""
     if not isinstance(move, Mapping) or player_id not in move:
         return ""
-    done = move[player_id]
-    return done if isinstance(done, str) else orjson.dumps(done, option=orjson.OPT_NON_STR_KEYS).decode()
+    from agent_league.games.pictures import move_text
+
+    return move_text(move[player_id])
 
 
 def _ms(value: float | None) -> str:
-    return "" if value is None else f"{value:g} ms"
+    from agent_league.clock import duration
+
+    return "" if value is None else duration(value / 1000)
 
 
-def _seconds(first: str, last: str) -> str:
-    from agent_league.clock import parse_utc
+def _took(first: str, last: str) -> str:
+    from agent_league.clock import duration, parse_utc
 
     begun, ended = parse_utc(first), parse_utc(last)
-    return f"{(ended - begun).total_seconds():.3f} s" if begun and ended else "?"
+    return duration((ended - begun).total_seconds()) if begun and ended else "?"

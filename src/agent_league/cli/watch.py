@@ -1,6 +1,5 @@
 """`league watch`: a running league, wherever it is, live in the terminal; a line for each piece of news in a pipe."""
 
-import asyncio
 import sys
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Protocol
@@ -47,10 +46,8 @@ async def _watch(endpoint: str) -> None:
                 view.show(update)
                 if board.is_over or (board.is_played and not isinstance(update, Changed)):
                     break
-    except asyncio.CancelledError:
+    finally:
         view.close()
-        raise
-    view.close()
     _print_end(board)
 
 

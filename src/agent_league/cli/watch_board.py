@@ -4,7 +4,6 @@ Whatever the feed says is a stranger's: it is taken as text and numbers, and nev
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -15,12 +14,16 @@ from rich.table import Table
 from rich.text import Text
 
 from agent_league.arena.live_feed import Changed, NotConnected, Remark, Update
+from agent_league.clock import duration
 from agent_league.model.names import printable
+from agent_league.model.result_words import champion, counted
 from agent_league.model.results import StandingsRow
 
 WIDE = 110
 """Columns from which on there is room for two parts side by side."""
 LONGEST_TEXT = 300
+LARGEST_NUMBER = 10**9
+MOST_ROWS = 2000
 HEAD_LINES = 4
 TROUBLED = ("SUSPENDED",)
 LETTERS = {"W": "green", "D": "yellow", "L": "red"}
@@ -94,14 +97,11 @@ class Board:
         progress = self._part("progress")
         if not self.is_over:
             return f"The manager has left ({self._why_not}); this is the table as it was last told."
-        matches, rounds = _number(progress, "matches"), _number(progress, "rounds")
-        rows, champion = self.standings(), progress.get("champion", "")
-        if champion is None or not rows:
+        rows = self.standings()
+        if progress.get("champion", "") is None or not rows:
             return "The league is over; there is no champion."
-        return (
-            f"Champion: {rows[0].display_name} ({rows[0].player_id}) with {rows[0].points} points, after {matches} "
-            f"matches in {rounds} rounds."
-        )
+        matches, rounds = _number(progress, "matches"), _number(progress, "rounds")
+        return f"{champion(rows[0])}, after {counted(matches, 'match')} in {counted(rounds, 'round')}."
 
     def picture(self, width: int, height: int) -> RenderableType:
         """All of it, in so many columns and lines."""
@@ -144,20 +144,26 @@ class Board:
         game = _text(progress, "game_type")
         about = [game] if game else []
         if phase == "REGISTRATION":
-            awaited = _number(progress, "awaited_players")
-            return " · ".join([*about, f"registration, {players}{f' of {awaited}' if awaited else ''} players"])
+            referees = [self._present("referee")] if "referees" in progress else []
+            return " · ".join([*about, "registration", self._present("player"), *referees])
         if phase == "RUNNING":
             round_ = f"round {_number(progress, 'round')} of {_number(progress, 'rounds')}"
             paused = ["paused"] if progress.get("is_paused") is True else []
-            return " · ".join([*about, round_, f"{players} players", *paused])
+            return " · ".join([*about, round_, counted(players, "player"), *paused])
         return " · ".join([*about, *(["over"] if phase else [])])
+
+    def _present(self, who: str) -> str:
+        """How many are in, of those who are awaited where the league starts by itself."""
+        progress = self._part("progress")
+        there, awaited = _number(progress, f"{who}s"), _number(progress, f"awaited_{who}s")
+        return f"{there} of {counted(awaited, who)}" if awaited else counted(there, who)
 
     def _pace(self) -> str:
         progress = self._part("progress")
         if trouble := _text(progress, "trouble"):
             return trouble
-        left = progress.get("seconds_left")
-        return f"about {timedelta(seconds=int(left))} left" if isinstance(left, int | float) and left >= 1 else ""
+        left = _number(progress, "seconds_left")
+        return f"about {duration(left)} left" if left >= 1 else ""
 
     def _table(self, lines: int, width: int) -> RenderableType:
         rows = _rows(self._part("standings"), "rows")
@@ -218,7 +224,7 @@ class Board:
             state, failures = _text(row, "state"), _number(row, "failures")
             barred = row.get("is_barred") is True
             if state in TROUBLED or failures or barred:
-                what = "suspended by the organiser" if barred else state.lower()
+                what = _text(row, "state_words") or state.lower()
                 failed = f", {failures} failures in a row" if failures else ""
                 name = f"{_text(row, 'agent_id')} {_text(row, 'display_name')}"
                 found.append(Text(f"{name}: {what}{failed}", style="yellow"))
@@ -272,15 +278,15 @@ def _match(match: Part) -> Text:
 
 
 def _moved(row: Part) -> Text:
-    moved = row.get("moved")
-    if not isinstance(moved, int) or not moved:
+    moved = _number(row, "moved")
+    if not moved:
         return Text("")
     return Text(f"▲{moved}", "green") if moved > 0 else Text(f"▼{-moved}", "red")
 
 
 def _form(row: Part) -> Text:
     letters = [_text(item, "letter") for item in _rows(row, "form")]
-    return Text(" ").join(Text(letter, LETTERS.get(letter, "")) for letter in letters)
+    return Text(" ").join(Text(letter, LETTERS.get(letter[:1], "")) for letter in letters)
 
 
 def _sentence(item: Part) -> str:
@@ -293,14 +299,16 @@ def _by_number(item: Part) -> int:
 
 def _text(part: Part, name: str) -> str:
     value = part.get(name)
-    return "" if value is None else printable(str(value)[:LONGEST_TEXT])
+    return printable(value[:LONGEST_TEXT]) if isinstance(value, str) else ""
 
 
 def _number(part: Part, name: str) -> int:
     value = part.get(name)
-    return value if isinstance(value, int) else 0
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(max(-LARGEST_NUMBER, min(value, LARGEST_NUMBER)))
 
 
 def _rows(part: Part, name: str) -> list[Part]:
     value = part.get(name)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return [item for item in value[:MOST_ROWS] if isinstance(item, dict)] if isinstance(value, list) else []

@@ -4,12 +4,13 @@ A view comes from a referee, who may be anybody: whatever it is, there is a scen
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agent_league.games.base import Move
 from agent_league.games.pictures import move_text, payoff_scene
 from agent_league.games.registry import is_from_source, load_game
-from agent_league.games.scene import Round, Rounds, Scene, SceneOf, scene_problem
+from agent_league.games.scene import Round, Rounds, Scene, SceneOf, Tiles, scene_problem
 from agent_league.games.show import is_repeated
 
 SHOWN_ROUNDS = 10
@@ -26,6 +27,11 @@ def staged(game_type: str, view: Any, seat: int | None, last: Mapping[int, Move]
         return None
 
 
+def with_moves(scene: Scene, moves: Mapping[int, Move]) -> Scene:
+    """The scene of a position in which some have moved already: their empty tiles say how."""
+    return replace(scene, parts=tuple(_moved(part, moves) if isinstance(part, Tiles) else part for part in scene.parts))
+
+
 def rounds_table(
     moves: Sequence[Sequence[Any]], paid: Sequence[tuple[float, float]] = (), shown: int = SHOWN_ROUNDS
 ) -> Rounds:
@@ -37,6 +43,17 @@ def rounds_table(
             totals = (totals[0] + own[0], totals[1] + own[1])
         rows.append(Round(number, (_played(pair[0]), _played(pair[1])), own, totals if own else None))
     return Rounds(tuple(rows[-shown:]), max(0, len(rows) - shown))
+
+
+def _moved(tiles: Tiles, moves: Mapping[int, Move]) -> Tiles:
+    return Tiles(
+        tuple(
+            tile
+            if tile.text or tile.side is None or tile.side not in moves
+            else replace(tile, text=move_text(moves[tile.side]))
+            for tile in tiles.tiles
+        )
+    )
 
 
 def _played(moves: Any) -> str:

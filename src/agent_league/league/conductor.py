@@ -124,19 +124,26 @@ class Conductor:
     async def _announce_to_guests(self, round_: Round, unplayed: Sequence[Pairing]) -> None:
         """Referees that aren't ours may begin with it: by then the matches are theirs, and the players know of them."""
         matches = [pairing for pairing in unplayed if not self._season.is_ours(self._plan[pairing.match_id])]
-        for pairing in matches:
-            self._give(pairing, self._plan[pairing.match_id])
         self._told = {(self._plan[pairing.match_id], pairing.match_id) for pairing in matches}
-        if matches:
+        players = [player_id for pairing in matches for player_id in pairing.players]
+        while matches:
+            given = [pairing for pairing in matches if self._give(pairing, self._plan[pairing.match_id])]
             await self._journal.committed()
-            players = [player_id for pairing in matches for player_id in pairing.players]
             await _within(ANNOUNCEMENT_SECONDS, self._announcer.settled(players))
+            if not self._season.is_paused:
+                break
+            for pairing in given:
+                self._season.take_back(pairing.match_id)
+            await self._unpaused()
         await self._unpaused()
         self._announcer.round_to_guests(round_, self._plan)
 
-    def _give(self, pairing: Pairing, referee_id: str) -> None:
-        if self._season.assigned.get(pairing.match_id) != referee_id:
-            self._season.assign(pairing.match_id, referee_id)
+    def _give(self, pairing: Pairing, referee_id: str) -> bool:
+        """Whether the match wasn't the referee's before."""
+        if self._season.assigned.get(pairing.match_id) == referee_id:
+            return False
+        self._season.assign(pairing.match_id, referee_id)
+        return True
 
     def _unplayed(self, round_: Round) -> list[Pairing]:
         return [pairing for pairing in round_.pairings if pairing.match_id not in self._season.results]
@@ -235,9 +242,11 @@ class Conductor:
             return True
         if self._season.is_paused or self._season.is_suspended(referee_id):
             return False
-        self._give(pairing, referee_id)
+        is_new = self._give(pairing, referee_id)
         await self._journal.committed()
         if self._season.is_paused:
+            if is_new:
+                self._season.take_back(pairing.match_id)
             return False
         endpoint = self._season.roster.referees()[referee_id].endpoint
         order, bearer = self._words.start_match(pairing, referee_id), self._passes.for_call(referee_id)

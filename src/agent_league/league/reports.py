@@ -6,7 +6,8 @@ from typing import Any
 import orjson
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.model.results import MatchResult, Outcome, Scoring, Termination
+from agent_league.log import redacted
+from agent_league.model.results import OVERRULED, MatchResult, Outcome, Scoring, Termination
 from agent_league.model.schedule import Pairing
 from agent_league.protocol.checks import read_fields, shown
 from agent_league.protocol.spellings import candidates
@@ -62,7 +63,7 @@ def read_result(pairing: Pairing, reported: ReportedResult, scoring: Scoring) ->
         details=_kept(reported.details),
         terminations=terminations,
         tolerated={
-            player_id: tuple(text[:LONGEST_NOTE] for text in noted[:MOST_NOTES])
+            player_id: tuple(redacted(text)[:LONGEST_NOTE] for text in noted[:MOST_NOTES])
             for player_id, noted in reported.tolerated.items()
             if player_id in pairing.players and noted
         },
@@ -78,6 +79,11 @@ def _outcome(reported: ReportedResult, scoring: Scoring) -> Outcome:
 
 
 def _kept(details: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A game's own details; of what is far too long to be any, the length alone."""
+    """A game's own details; of what is far too long to be any, the length alone.
+
+    Whoever looks on sees them: tokens in them are struck out. And who overrules is the league.
+    """
     size = len(orjson.dumps(details))
-    return details if size <= LONGEST_DETAILS else {"cut_from_bytes": size}
+    if size > LONGEST_DETAILS:
+        return {"cut_from_bytes": size}
+    return redacted({name: value for name, value in details.items() if name != OVERRULED})  # type: ignore[no-any-return]

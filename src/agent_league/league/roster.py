@@ -16,7 +16,7 @@ from agent_league.league.tokens import new_token, same_hash, token_hash
 from agent_league.model.agents import PLAINLY, AgentState, How, Player, Referee, Role, takes
 from agent_league.model.names import likeness
 from agent_league.transport.breaker import Breaker
-from agent_league.transport.hosts import are_loopback, endpoint_problem
+from agent_league.transport.hosts import are_loopback, endpoint_problem, place_of
 
 ID_FORMS = {
     Role.PLAYER: re.compile(r"P(0[1-9]|[1-9]\d{1,3})", re.ASCII),
@@ -167,7 +167,7 @@ class Roster:
             raise Rejected(Reason.INVALID_ENDPOINT, problem)
         if not takes(application.game_types, self.rules.game_type):
             raise Rejected(Reason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
-        namesake = self._named(application)
+        namesake = self._named(application.role, application.display_name)
         if namesake is not None and namesake is not known:
             hint = f"if that is you, come back as {namesake.agent_id} with the same name, port and SHARED folder"
             raise Rejected(Reason.DUPLICATE_NAME, f"{application.display_name!r} is taken; {hint}")
@@ -175,6 +175,8 @@ class Roster:
             return self._readmit(known, application, now)
         if closed:
             raise Rejected(Reason.CLOSED, closed)
+        if barred := self._barred_at(application):
+            raise Rejected(Reason.CLOSED, f"{barred.agent_id} of this address is suspended by the organiser")
         if len(self.of(application.role)) >= self._most(application.role):
             raise Rejected(Reason.FULL, f"at most {self._most(application.role)} {application.role}s may take part")
         return self._admit(application, now)
@@ -195,7 +197,7 @@ class Roster:
                     "this token is not valid here; register without one to get a new one",
                     expected_format="tok-{agent_id}-{hash}",
                 )
-        namesake = self._named(application)
+        namesake = self._named(application.role, application.display_name)
         if namesake is None:
             return None
         if namesake.key_sha256 is not None:
@@ -206,11 +208,28 @@ class Roster:
         same_place = namesake.agent.endpoint == application.endpoint
         return namesake if same_place and self.rules.tokenless_return else None
 
-    def _named(self, application: Application) -> Member | None:
+    def called(self, role: Role, who: str) -> Member | None:
+        """Whom a person means by an id, in capitals or not, or by a name."""
+        member = self._members.get(who.strip().upper())
+        return member if member is not None and member.role is role else self._named(role, who)
+
+    def _named(self, role: Role, display_name: str) -> Member | None:
         """Who has this name already, or one that people would take for it."""
-        name = likeness(application.display_name)
-        same = (member for member in self if member.role is application.role)
+        name = likeness(display_name)
+        same = (member for member in self if member.role is role)
         return next((member for member in same if likeness(member.agent.display_name) == name), None)
+
+    def _barred_at(self, application: Application) -> Member | None:
+        """Whom the organiser has suspended, where it applies again under another name."""
+        place, key = place_of(application.endpoint), _key_hash(application)
+        return next(
+            (
+                member
+                for member in self
+                if member.is_barred and (place_of(member.agent.endpoint) == place or (key and key == member.key_sha256))
+            ),
+            None,
+        )
 
     def _admit(self, application: Application, now: datetime) -> Admission:
         agent_id = self._new_id(application)

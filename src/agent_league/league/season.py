@@ -34,6 +34,7 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
+from agent_league.model.names import LONGEST_NAME
 from agent_league.model.results import MatchResult, Scoring, StandingsRow
 from agent_league.model.schedule import Pairing, Round, Schedule
 from agent_league.protocol.version import PROTOCOL_V1
@@ -41,7 +42,6 @@ from agent_league.storage.base import DISMISSED, Row, Saved, SeasonRow
 
 Listener = Callable[[Event], None]
 Keep = Callable[[Row], None]
-LONGEST_NAME = 100
 MOST_REFUSED = 1000
 """Refusals that are told; whoever knocks in ever new ways is no longer news."""
 MOST_FAILURES = 1_000_000
@@ -54,6 +54,14 @@ class Phase(StrEnum):
     REGISTRATION = "REGISTRATION"
     RUNNING = "RUNNING"
     COMPLETED = "COMPLETED"
+
+
+STANDS = {
+    Phase.REGISTRATION: "has not started",
+    Phase.RUNNING: "has started",
+    Phase.COMPLETED: "is over",
+}
+"""The phases in words."""
 
 
 class Season:
@@ -167,7 +175,7 @@ class Season:
     def obstacle(self) -> str | None:
         """What stands in the way of a start, or None."""
         if self.phase is not Phase.REGISTRATION:
-            return f"the league is {self.phase}"
+            return f"it {STANDS[self.phase]}"
         players, least = self.ready_players, self.league.participants.min_players
         if players < least:
             barred = " and not suspended" if players < len(self.roster.players()) else ""
@@ -197,14 +205,14 @@ class Season:
 
     def set_open(self, *, is_open: bool) -> None:
         """Opens or closes the registration to agents that are not in yet; raises a Refusal after the start."""
-        self._require("the registration", Phase.REGISTRATION)
+        self._require(Phase.REGISTRATION)
         if is_open != self._row.registration_open:
             self._keep_season(registration_open=is_open)
             self._tell(RegistrationChanged(is_open))
 
     def set_paused(self, *, is_paused: bool) -> None:
         """Lets no match begin, or goes on; matches in play end and count. Raises a Refusal unless the league runs."""
-        self._require("a pause", Phase.RUNNING)
+        self._require(Phase.RUNNING)
         if is_paused != self._row.paused:
             self._keep_season(paused=is_paused)
             self._tell(PauseChanged(is_paused))
@@ -241,6 +249,13 @@ class Season:
         self.assigned[match_id] = referee_id
         self._keep(match_row(self._pairings[match_id], referee_id, None))
         self._tell(MatchAssigned(match_id, referee_id))
+
+    def take_back(self, match_id: str) -> None:
+        """A match that was given to a referee which has not been told of it is nobody's again."""
+        if match_id not in self.results:
+            del self.assigned[match_id]
+            self._keep(match_row(self._pairings[match_id], None, None))
+            self._tell(MatchAssigned(match_id, None))
 
     def matches_in_hand(self) -> Counter[str]:
         """How many matches each referee has been given and not yet reported."""
@@ -286,7 +301,10 @@ class Season:
         return found
 
     def record(self, result: MatchResult, referee_id: str) -> bool:
-        """Takes a result from the referee the match was given to; False where it was known already."""
+        """Takes a result from the referee the match was given to; False where it was known already.
+
+        Whoever the organiser has suspended by now has lost, whatever the referee says.
+        """
         if self.assigned.get(result.match_id) != referee_id:
             raise Refusal(
                 ErrorCode.MATCH_NOT_FOUND,
@@ -303,6 +321,7 @@ class Season:
                 match_id=result.match_id,
                 recorded_winner=known.winner,
             )
+        result = result.lost_by([player_id for player_id in result.players if self.is_barred(player_id)])
         self.results[result.match_id] = result
         self._table.record(result)
         self._keep(match_row(self._pairings[result.match_id], referee_id, result))
@@ -391,7 +410,7 @@ class Season:
         member = self._player(player_id)
         if not member.is_barred:
             member.is_barred = True
-            self._change(member, AgentState.SUSPENDED, "suspended by the organiser")
+            self._change(member, AgentState.SUSPENDED, "by the organiser")
 
     def unbar(self, player_id: str) -> None:
         """The organiser lets a player play again, whoever has suspended it."""
@@ -399,7 +418,8 @@ class Season:
         if member.state is AgentState.SUSPENDED:
             member.is_barred = False
             member.breaker.half_close()
-            self._change(member, AgentState.ACTIVE, "reinstated by the organiser")
+            before = AgentState.REGISTERED if self.phase is Phase.REGISTRATION else AgentState.ACTIVE
+            self._change(member, before, "reinstated by the organiser")
 
     def is_barred(self, agent_id: str) -> bool:
         """Whether the organiser has suspended an agent."""
@@ -422,23 +442,19 @@ class Season:
             return "the league has started"
         return None if self._row.registration_open else "registration is closed by the organiser"
 
-    def _require(self, what: str, *phases: Phase) -> None:
+    def _require(self, *phases: Phase) -> None:
         """Refuses what the organiser can do in these phases alone."""
         if self.phase not in phases:
-            raise Refusal(
-                ErrorCode.SERVICE_UNAVAILABLE,
-                f"the league is {self.phase}; {what} can be changed only while it is {' or '.join(phases)}",
-                phase=str(self.phase),
-            )
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league {STANDS[self.phase]}", phase=str(self.phase))
 
     def _player(self, player_id: str) -> Member:
-        """A player whom the organiser names; raises a Refusal where there is none, or where it is too late."""
-        self._require("a player's state", Phase.REGISTRATION, Phase.RUNNING)
-        member = self.roster.get(player_id)
-        if member is None or member.role is not Role.PLAYER:
+        """The player whom the organiser means; raises a Refusal where there is none, or where it is too late."""
+        self._require(Phase.REGISTRATION, Phase.RUNNING)
+        member = self.roster.called(Role.PLAYER, player_id)
+        if member is None:
             raise Refusal(
                 ErrorCode.PLAYER_NOT_REGISTERED,
-                f"no player {player_id[:80]!r} in this league; ids such as P01 are in get_standings",
+                f"no player {player_id[:80]!r} in this league",
                 player_id=player_id[:80],
             )
         return member

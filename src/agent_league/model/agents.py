@@ -32,7 +32,7 @@ TRANSITIONS: dict[AgentState, frozenset[AgentState]] = {
     AgentState.INIT: frozenset({AgentState.REGISTERED, AgentState.SHUTDOWN}),
     AgentState.REGISTERED: frozenset({AgentState.ACTIVE, AgentState.SUSPENDED, AgentState.SHUTDOWN}),
     AgentState.ACTIVE: frozenset({AgentState.SUSPENDED, AgentState.SHUTDOWN}),
-    AgentState.SUSPENDED: frozenset({AgentState.ACTIVE, AgentState.SHUTDOWN}),
+    AgentState.SUSPENDED: frozenset({AgentState.REGISTERED, AgentState.ACTIVE, AgentState.SHUTDOWN}),
     AgentState.SHUTDOWN: frozenset(),
 }
 

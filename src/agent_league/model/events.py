@@ -45,6 +45,13 @@ class StoreChanged:
 
     is_there: bool
     why: str
+    """For those who run it alone: it may name a file or a host."""
+
+    @property
+    def sentence(self) -> str:
+        """What everybody may know of it."""
+        away = "The database is away; nothing is lost, and the league goes on once it is back"
+        return "The database is back" if self.is_there else away
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,8 @@ class MatchAssigned:
     """A match was given to a referee, for the first time or because another had lost it."""
 
     match_id: str
-    referee_id: str
+    referee_id: str | None
+    """None: it was taken back before the referee knew of it."""
 
 
 @dataclass(frozen=True, slots=True)

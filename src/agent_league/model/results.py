@@ -1,13 +1,15 @@
 """Results: who won is apart from how it ended."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 FAULT = "fault"
 """Among the details of a match that was broken off: why."""
 LONGEST_FAULT = 500
+OVERRULED = "overruled"
+"""Among the details of a match that was lost by the organiser's word: what its referee had reported."""
 
 
 class Outcome(StrEnum):
@@ -90,9 +92,30 @@ class MatchResult:
         """Why it was broken off, as far as its referee says."""
         return str(self.details.get(FAULT) or "its referee doesn't say why")[:LONGEST_FAULT]
 
+    @property
+    def reported(self) -> tuple[str, str | None]:
+        """The outcome and the winner that its referee told; the league may have overruled it."""
+        told = self.details.get(OVERRULED)
+        if not isinstance(told, Mapping):
+            return str(self.outcome), self.winner
+        return str(told.get("status")), told.get("winner_player_id")
+
     def same_as(self, other: "MatchResult") -> bool:
         """Whether two reports of one match tell the same story."""
-        return (self.match_id, self.outcome, self.winner) == (other.match_id, other.outcome, other.winner)
+        return self.match_id == other.match_id and self.reported == other.reported
+
+    def lost_by(self, suspended: Collection[str]) -> "MatchResult":
+        """The result as it counts where the organiser has suspended these: they lose, whatever was reported."""
+        guilty = [player_id for player_id in self.players if player_id in suspended]
+        if not guilty:
+            return self
+        terminations = {**self.terminations, **dict.fromkeys(guilty, Termination.SUSPENDED)}
+        innocent = [one for one in self.players if terminations.get(one, Termination.NORMAL) is Termination.NORMAL]
+        winner = innocent[0] if innocent else None
+        details = self.details
+        if (self.outcome, self.winner) != (Outcome.TECHNICAL_LOSS, winner):
+            details = {**details, OVERRULED: {"status": str(self.outcome), "winner_player_id": self.winner}}
+        return replace(self, outcome=Outcome.TECHNICAL_LOSS, winner=winner, details=details, terminations=terminations)
 
 
 @dataclass(frozen=True, slots=True)

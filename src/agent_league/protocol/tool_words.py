@@ -62,8 +62,8 @@ WORDS: Mapping[str, Words] = {
         "What an organiser may do while a league lives, by `action`. CLOSE_REGISTRATION lets in nobody new, and the"
         " league doesn't start by itself; OPEN_REGISTRATION ends that; both only before the start. PAUSE lets no"
         " further match begin, those in play end and count; RESUME goes on; both only while it runs. SUSPEND_PLAYER"
-        " makes the player of `player_id` lose its matches technically until REINSTATE_PLAYER. What is so already is"
-        " answered ok and changes nothing. Answers {status: ok}.",
+        " makes the player of `player_id` lose its matches technically, those in play too, until REINSTATE_PLAYER. What"
+        " is so already is answered ok and changes nothing. Answers {status: ok}.",
         (ErrorCode.SERVICE_UNAVAILABLE, ErrorCode.PLAYER_NOT_REGISTERED),
         idempotent=True,
     ),
@@ -275,7 +275,7 @@ FIELDS: Mapping[str, Mapping[str, Any] | str] = {
     "application_key": "A secret of the applicant's own, by which it is known again without its token.",
     "public_key": "The manager's public key as a JWK.",
     "action": "What is to be done.",
-    "MANAGE_LEAGUE.player_id": "Who is to be suspended or reinstated, such as P01; not for the other actions.",
+    "MANAGE_LEAGUE.player_id": "Who is to be suspended or reinstated, by id or name; not for the other actions.",
     "query_type": "What is asked for.",
     "query_params": "`player_id` for GET_NEXT_MATCH and GET_PLAYER_STATS; the caller where it is left out.",
     "success": "Whether there is an answer.",

@@ -4,7 +4,7 @@ Nothing is checked beyond what the rules need to go on; whether a file is true i
 is, there are as many steps as can be had of it, and a sentence where these are not all.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -15,9 +15,10 @@ from agent_league.games.registry import Game, load_game
 from agent_league.games.repeated import Repeated
 from agent_league.games.show import drawn
 from agent_league.model.results import MatchResult, Outcome
+from agent_league.referee.match import ROLES
+from agent_league.referee.transcript import objects
 
 MOST_STEPS = 10_000
-SEATS = ("PLAYER_A", "PLAYER_B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def known_of(result: MatchResult, game_type: str, parameters: Mapping[str, Any])
         "round_id": result.round_id,
         "game_type": game_type,
         "game_parameters": dict(parameters),
-        "players": dict(zip(SEATS, result.players, strict=True)),
+        "players": dict(zip(ROLES, result.players, strict=True)),
         "result": {**result.details, "status": str(result.outcome), "winner_player_id": result.winner},
     }
 
@@ -196,11 +197,11 @@ def _rounds_over(rules: Rules, state: State) -> int:
 
 def _read(content: Mapping[str, Any]) -> _Told:
     players, result = _object(content.get("players")), _object(content.get("result"))
-    pair = (players.get(SEATS[0]), players.get(SEATS[1]))
+    pair = (players.get(ROLES[0]), players.get(ROLES[1]))
     moves = content.get("moves") or result.get("moves")
     if not isinstance(moves, list):
         moves = _from_choices(_object(result.get("choices")))
-    entries = [entry for entry in _list(content.get("transcript")) if isinstance(entry, Mapping)]
+    entries = objects(content.get("transcript"))
     draws = [entry.get("outcome") for entry in entries if entry.get("direction") == "drawn"]
     if not draws and result.get("drawn_number") is not None:
         draws = [result["drawn_number"]]
@@ -216,7 +217,3 @@ def _from_choices(choices: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else []

@@ -1,9 +1,10 @@
 """The transcript: every message of a match with its time, and the states it went through.
 
-What a player sends is kept as evidence, but never a token, wherever in it one may stand.
+What a player sends is kept as evidence, but never a token, wherever in it one may stand. Whoever reads it again in a
+file, which may be anybody's, reads it here in order.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -74,6 +75,38 @@ class Transcript:
 
     def _now(self) -> str:
         return self._clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def in_order(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The entries of a match file's transcript, and between them the states that the match went into."""
+    states = objects(content.get("lifecycle"))
+    for entry in objects(content.get("transcript")):
+        while states and _is_before(states[0], entry):
+            yield states.pop(0)
+        yield entry
+    yield from states
+
+
+def objects(value: Any) -> list[Mapping[str, Any]]:
+    """The objects of what should be a list of them."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _is_before(state: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    """Whether a state was entered before something was said; within one millisecond, by what belongs to it."""
+    entered, said = str(state.get("at")), str(entry.get("at"))
+    if entered != said:
+        return entered < said
+    method, direction = entry.get("method"), entry.get("direction")
+    match state.get("state"):
+        case MatchState.FINISHED:
+            return method == "notify_match_result"
+        case MatchState.DRAWING_NUMBER:
+            return direction == "drawn"
+        case MatchState.COLLECTING_CHOICES:
+            return direction == "sent" and method not in ("handle_game_invitation", "notify_game_error")
+        case _:
+            return True
 
 
 def _kept(answer: Any) -> Any:

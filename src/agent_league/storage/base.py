@@ -120,7 +120,7 @@ class Store(Protocol):
         ...
 
     def read(self, league_id: str) -> Saved | None:
-        """The same for somebody who only looks: its manager stays who it is."""
+        """The same for somebody who only looks: its manager stays who it is, and the store as it is."""
         ...
 
     def create(self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]) -> SeasonRow:

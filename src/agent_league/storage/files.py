@@ -13,6 +13,9 @@ import orjson
 from agent_league.log import JsonLogger
 
 WRITE_INTERVAL_SECONDS = 0.5
+DEEPEST = 150
+"""Levels of what is read; messages have far fewer, and JSON that is nested deeper can't be written everywhere."""
+_DEEPEST_WRITTEN = 254
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
@@ -46,11 +49,25 @@ def json_bytes(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 
+def read_json(text: bytes) -> Any:
+    """What JSON says; a ValueError where it is none, or nested deeper than anybody's program goes."""
+    value = orjson.loads(text)
+    if text.count(b"[") + text.count(b"{") > DEEPEST:
+        deeper = value
+        for _ in range(_DEEPEST_WRITTEN - DEEPEST):
+            deeper = [deeper]
+        try:
+            orjson.dumps(deeper)
+        except TypeError:
+            raise ValueError(f"nested more than {DEEPEST} levels deep") from None
+    return value
+
+
 def read_object(path: Path) -> dict[str, Any] | None:
     """The JSON object in a file, or None where there is no file or it holds nothing of the kind."""
     try:
-        found = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):
+        found = read_json(path.read_bytes())
+    except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
 

@@ -25,6 +25,18 @@ def locked(path: Path, owner: str) -> Iterator[None]:
         yield
 
 
+def holder_of(path: Path) -> str | None:
+    """What the process that has a lock wrote down of itself; None where nobody has it."""
+    try:
+        with path.open("r+", encoding="utf-8") as file:
+            if _take(file):
+                return None
+            file.seek(0)
+            return file.read().strip()
+    except OSError:
+        return None
+
+
 def _take(file: IO[str]) -> bool:
     try:
         if sys.platform == "win32":

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, NullPool, TextClause, create_engine, make_url, text
+from sqlalchemy import URL, Connection, NullPool, TextClause, create_engine, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, ProgrammingError, SQLAlchemyError
 
 from agent_league.errors import UserError
@@ -34,7 +34,6 @@ CONNECT: Mapping[str, Mapping[str, Any]] = {
 SESSION = {
     SQLITE: (
         f"PRAGMA busy_timeout = {WAIT_SECONDS * 1000}",
-        "PRAGMA journal_mode = WAL",
         "PRAGMA synchronous = FULL",
         "PRAGMA foreign_keys = ON",
     ),
@@ -43,6 +42,8 @@ SESSION = {
         "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
     ),
 }
+WRITE_AHEAD = "PRAGMA journal_mode = WAL"
+"""Stands in the file, and so is for whoever writes it."""
 SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(1818583397)"
 """One process at a time changes the schema; the number is ours alone. SQLite has one writer anyway."""
 
@@ -120,7 +121,12 @@ class SqlStore:
         return saved
 
     def read(self, league_id: str) -> Saved | None:
-        with self._transaction("BEGIN") as connection:
+        if not self.is_there:
+            return None
+        with self._turn, self._translated(), self._looking() as connection:
+            if not inspect(connection).has_table(migrations.TABLE):
+                return None
+            self._version(connection)
             return self._load(connection, league_id)[1]
 
     def create(self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]) -> SeasonRow:
@@ -162,17 +168,26 @@ class SqlStore:
         return epoch, Saved(season, agents, matches)
 
     @contextmanager
-    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[Connection]:
-        """All or nothing; `begin` is for SQLite, which has to know at once whether there is something to write."""
-        with (
-            self._turn,
-            self._translated(),
-            self._committed(self._connection or self._connect(), begin) as connection,
-        ):
+    def _transaction(self) -> Iterator[Connection]:
+        """All or nothing."""
+        with self._turn, self._translated(), self._committed(self._connection or self._connect()) as connection:
             yield connection
 
     @contextmanager
+    def _looking(self) -> Iterator[Connection]:
+        """What is there at one moment. Who never wrote looks through a connection that changes nothing at all."""
+        if self._connection is not None:
+            with self._committed(self._connection, "BEGIN") as connection:
+                yield connection
+            return
+        with self._engine.connect() as passing:
+            self._set_up(passing)
+            with self._committed(passing, "BEGIN") as connection:
+                yield connection
+
+    @contextmanager
     def _committed(self, connection: Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[Connection]:
+        """`begin` is for SQLite, which has to know at once whether there is something to write."""
         try:
             if self._kind == SQLITE:
                 connection.exec_driver_sql(begin)
@@ -200,15 +215,31 @@ class SqlStore:
             _make_private(self._file)
         self._connection = connection = self._engine.connect()
         try:
-            for statement in SESSION[self._kind]:
-                connection.exec_driver_sql(statement)
-            connection.commit()
+            self._set_up(connection)
+            if self._kind == SQLITE:
+                connection.exec_driver_sql(WRITE_AHEAD)
+                connection.commit()
             while not self._is_up_to_date:
                 self._is_up_to_date = self._migrate(connection)
         except BaseException:
             self._let_go()
             raise
         return connection
+
+    def _set_up(self, connection: Connection) -> None:
+        for statement in SESSION[self._kind]:
+            connection.exec_driver_sql(statement)
+        connection.commit()
+
+    def _version(self, connection: Connection) -> int:
+        """The version of the schema; raises a UserError where that is newer than we are."""
+        version: int = connection.exec_driver_sql(migrations.REACHED).scalar() or 0
+        if version > (newest := len(migrations.STEPS)):
+            raise UserError(
+                f"The store {self._name} has schema version {version}, and this agent-league knows versions up to "
+                f"{newest}. Update agent-league, or name another store with --store."
+            )
+        return version
 
     def _migrate(self, connection: Connection) -> bool:
         """Takes the next step, or says that there is none left to take."""
@@ -217,12 +248,7 @@ class SqlStore:
             if self._kind == POSTGRES:
                 connection.exec_driver_sql(SCHEMA_LOCK)
             connection.exec_driver_sql(migrations.VERSIONS)
-            version: int = connection.exec_driver_sql("SELECT max(version) FROM agent_league_schema").scalar() or 0
-            if version > newest:
-                raise UserError(
-                    f"The store {self._name} has schema version {version}, and this agent-league knows versions up to "
-                    f"{newest}. Update agent-league, or name another store with --store."
-                )
+            version = self._version(connection)
             if version < newest:
                 for statement in migrations.STEPS[version]:
                     connection.exec_driver_sql(statement.format(numbered=migrations.NUMBERED[self._kind]))

@@ -24,12 +24,8 @@ CREATE = """
     )
     RETURNING season_id, epoch
 """
-SEASON = """
-    SELECT
-        epoch, season_id, league_id, created_at, signing_key, settings, phase, rounds_completed, announced,
-        registration_open, paused
-    FROM seasons WHERE league_id = :league_id AND NOT put_aside
-"""
+SEASON = "SELECT * FROM seasons WHERE league_id = :league_id AND NOT put_aside"
+"""All that there is: whoever looks at a database of an older version finds fewer columns."""
 AGENTS = """
     SELECT agent_id, role, state, failures, token_sha256, token_expires, key_sha256, claims
     FROM agents WHERE season_id = :season_id ORDER BY number
@@ -105,8 +101,9 @@ def match_of(answer: Mapping[str, Any]) -> MatchRow:
 def season_of(answer: Mapping[str, Any]) -> tuple[int, SeasonRow]:
     """A season, and how often it has changed hands."""
     values = _read(answer)
-    values |= {name: bool(values[name]) for name in SWITCHES}
-    return values.pop("epoch"), SeasonRow(**values)
+    values |= {name: bool(values[name]) for name in SWITCHES if name in values}
+    known = (part.name for part in fields(SeasonRow))
+    return values["epoch"], SeasonRow(**{name: values[name] for name in known if name in values})
 
 
 def _read(answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The HTTP carrier: one session a process, connections kept alive, no redirects, answers limited in size and time."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 
 import aiohttp
@@ -41,7 +42,7 @@ class HttpCarrier:
         except TimeoutError:
             raise no_answer(endpoint, limit) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise no_connection(endpoint, str(error) or type(error).__name__) from error
+            raise no_connection(endpoint, _why(error)) from error
         self._answered[endpoint] = asyncio.get_running_loop().time()
         return answer
 
@@ -82,3 +83,11 @@ class HttpCarrier:
 
 def _with(bearer: str | None, headers: Mapping[str, str] | None) -> Mapping[str, str]:
     return {**HEADERS, **(headers or {}), **({"Authorization": f"Bearer {bearer}"} if bearer else {})}
+
+
+def _why(error: Exception) -> str:
+    """What went wrong, without the address, which is told already."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        number, words = error.os_error.errno, error.os_error.strerror
+        return os.strerror(number) if number and number > 0 else words or "no connection"
+    return str(error) or type(error).__name__

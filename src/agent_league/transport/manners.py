@@ -132,7 +132,7 @@ class Manners:
         peer = self._peer(endpoint, call.protocol)
         now = asyncio.get_running_loop().time
         deadline = now() + limit
-        failure: CallFailed | None = None
+        failures: list[CallFailed] = []
         acknowledged: list[Style] = []
         for style in self._styles(peer, call):
             if now() >= deadline:
@@ -141,7 +141,7 @@ class Manners:
                 reply = await self._exchange(endpoint, style, call, deadline - now(), bearer)
                 heard = self._find(reply, style, call, may_push=push is not None)
             except CallFailed as error:
-                failure = failure or error
+                failures.append(error)
                 if (push and push.done()) or not _may_be_style(error, peer, call):
                     break
                 continue
@@ -154,7 +154,8 @@ class Manners:
                 break
         if push and await _comes(push, deadline - now() if acknowledged else 0):
             return _taken(push.result(), peer, call, acknowledged or [style])
-        raise failure if failure and not acknowledged else no_answer(endpoint, limit)
+        telling = [error for error in failures if not acknowledged or _is_breakdown(error)]
+        raise telling[0] if telling else no_answer(endpoint, limit)
 
     async def tell(
         self, endpoint: str, call: Call, limit: float, bearer: str | None = None, *, insist: bool = True
@@ -279,6 +280,13 @@ def _is_unknown_method(error: CallFailed) -> bool:
     if fault is not None:
         return not isinstance(fault, dict) or fault.get("code") in (None, FrameCode.METHOD_NOT_FOUND)
     return error.message.startswith(("HTTP 404", "HTTP 405", "HTTP 422"))
+
+
+def _is_breakdown(error: CallFailed) -> bool:
+    """Whether an agent knew what it was asked, and failed at it: whatever else it acknowledged, this is its answer."""
+    return isinstance(error, PeerRefused | BadAnswer) and not (
+        isinstance(error, OtherAnswer) or _is_unknown_method(error)
+    )
 
 
 def _frame_error(error: CallFailed) -> Any:

@@ -46,24 +46,19 @@ class Timing:
 class PeerStats:
     """How a peer has answered our calls. Whoever refuses answers, too."""
 
-    __slots__ = ("calls", "failures", "last", "smoothed")
+    __slots__ = ("failures", "smoothed")
 
     def __init__(self) -> None:
-        self.calls = 0
         self.failures = 0
         """Calls that stayed without an answer."""
-        self.last: float | None = None
-        """Seconds to the latest answer."""
         self.smoothed: float | None = None
-        """The same over the last few answers."""
+        """Seconds to an answer, over the last few of them."""
 
     def note(self, seconds: float, *, answered: bool) -> None:
-        self.calls += 1
         if not answered:
             self.failures += 1
             return
         self.smoothed = seconds if self.smoothed is None else self.smoothed + FRESH * (seconds - self.smoothed)
-        self.last = seconds
 
 
 class Meter:

@@ -1,4 +1,4 @@
-"""What the pages say of an agent: its state, how it speaks, how fast it answers. Its address is nobody's business."""
+"""What is said of an agent: its state, how it speaks, how fast it answers. Its address is nobody's business."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ KINDS = {AgentState.ACTIVE: "live", AgentState.SUSPENDED: "loss"}
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where an agent is in its life, and how it answers at the moment."""
+    """Where an agent is in its life, and how it answers the manager at the moment."""
 
-    name: str
+    words: str
     kind: str
     failures: int
     """In a row, up to now."""
@@ -23,15 +23,20 @@ class State:
 
 def state_of(reader: Reader, member: Member) -> State:
     return State(
-        name=str(member.state),
-        kind=KINDS.get(member.state, ""),
+        words=state_words(str(member.state), is_barred=member.is_barred),
+        kind="loss" if member.is_barred else KINDS.get(member.state, ""),
         failures=member.breaker.count,
         latency_ms=latency_of(reader, member),
     )
 
 
+def state_words(state: str, *, is_barred: bool) -> str:
+    """A state for people. What the organiser said stands, also when everybody has shut down."""
+    return "suspended by the organiser" if is_barred else state.lower()
+
+
 def latency_of(reader: Reader, member: Member) -> float | None:
-    """How long it takes to answer, smoothed; None where nobody measures."""
+    """How long it takes to answer the manager, smoothed; None where nobody measures."""
     found = reader.meter.peer(member.agent.endpoint) if reader.meter else None
     return None if found is None or found.smoothed is None else 1000 * found.smoothed
 

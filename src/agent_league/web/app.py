@@ -7,26 +7,26 @@ in a sentence and logged, and goes no further.
 import asyncio
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_league.league.season import Phase
 from agent_league.log import JsonLogger
-from agent_league.model.names import printable
-from agent_league.web.assets import assets, type_of
-from agent_league.web.caching import PATIENCE_SECONDS, Shelf, TooManyAsk, Written, written
+from agent_league.web.caching import PATIENCE_SECONDS, SETTLED, Make, Shelf, TooManyAsk, Written, takes_gzip, written
 from agent_league.web.framing import read_page, write_notice, write_page
 from agent_league.web.live.feed import Live
-from agent_league.web.page import NoSuchThing, Page
+from agent_league.web.page import LONGEST_SHOWN, NoSuchThing, Page, quoted
 from agent_league.web.pages import PAGES
 from agent_league.web.reader import Reader
-from agent_league.web.site import LiveSite
+from agent_league.web.site import LiveSite, assets, type_of
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -39,7 +39,6 @@ HEADERS = {
 HTML = "text/html; charset=utf-8"
 FOR_EVER = "public, max-age=31536000, immutable"
 ASK_AGAIN = "no-cache"
-LONGEST_SHOWN = 80
 LONGEST_SENTENCE = 500
 
 
@@ -48,6 +47,8 @@ class Desk(Protocol):
 
     @property
     def routes(self) -> Sequence[BaseRoute]: ...
+    @property
+    def listeners(self) -> int: ...
     async def close(self) -> None: ...
 
 
@@ -71,7 +72,7 @@ class WebApp:
         routes: list[BaseRoute] = list(desk.routes) if desk else []
         routes.append(Route("/events", self._live, methods=["GET"]))
         routes.append(Route("/static/{name}", _serve_asset, methods=["GET"]))
-        routes += [Route(f"/{page.path}", _Shown(self, page), methods=["GET"]) for page in PAGES]
+        routes += [Route(f"/{page.path}", partial(self._serve, page), methods=["GET"]) for page in PAGES]
         self._router = Router(routes, redirect_slashes=False, default=_nowhere)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,7 +100,7 @@ class WebApp:
     @property
     def listeners(self) -> int:
         """How many follow the league live."""
-        return self._live.listeners
+        return self._live.listeners + (self._desk.listeners if self._desk else 0)
 
     async def close(self) -> None:
         """Ends the streams that would never end by themselves."""
@@ -108,15 +109,18 @@ class WebApp:
         if self._desk:
             await self._desk.close()
 
-    async def page(self, page: Page, key: str) -> Written:
+    async def _serve(self, page: Page, request: Request) -> Response:
         """A page as everybody gets it now; raises NoSuchThing."""
+        key: str = request.path_params.get("key", "")
 
-        async def make() -> Written:
+        def read() -> Make:
             told = read_page(page, key, self._reader, self._site)
-            return await asyncio.to_thread(lambda: written(write_page(page, told, self._site).encode()))
+            return lambda: asyncio.to_thread(lambda: written(write_page(page, told, self._site).encode()))
 
-        season, version = self._reader.season, self._reader.chronicle.version
-        return await self._shelf.get((page.path, key), version, make, is_busy=season.phase is Phase.RUNNING)
+        is_busy = self._reader.season.phase is Phase.RUNNING
+        version = SETTLED if page.is_settled(self._reader, key) else self._reader.chronicle.version
+        found = await self._shelf.get((page.path, key), version, read, is_busy=is_busy)
+        return _served(request.headers, found, HTML, ASK_AGAIN)
 
     def _find(self, scope: Scope) -> ASGIApp:
         path: str = scope["path"]
@@ -154,55 +158,25 @@ class WebApp:
             self._log.error("page_failed", path=scope["path"][:200], error=repr(error)[:500], where=place)
 
 
-class _Shown:
-    """A page at its path."""
-
-    def __init__(self, web: WebApp, page: Page) -> None:
-        self._web = web
-        self._page = page
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        key: str = scope["path_params"].get("key", "")
-        found = await self._web.page(self._page, key)
-        await _served(scope, found, HTML, ASK_AGAIN)(scope, receive, send)
-
-
-class _Assets:
-    """A file at its path."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name: str = scope["path_params"]["name"]
-        found = assets().get(name)
-        if found is None:
-            raise NoSuchThing(f"There is no file {_quoted(name)} here.")
-        is_its_own = scope["query_string"].decode("latin-1") == found.tag
-        await _served(scope, found, type_of(name), FOR_EVER if is_its_own else ASK_AGAIN)(scope, receive, send)
-
-
-_serve_asset = _Assets()
+async def _serve_asset(request: Request) -> Response:
+    name: str = request.path_params["name"]
+    found = assets().get(name)
+    if found is None:
+        raise NoSuchThing(f"There is no file {quoted(name)} here.")
+    is_its_own = request.url.query == found.tag
+    return _served(request.headers, found, type_of(name), FOR_EVER if is_its_own else ASK_AGAIN)
 
 
 async def _nowhere(scope: Scope, _receive: Receive, _send: Send) -> None:
     titles = ", ".join(page.title for page in PAGES if page.title)
-    raise NoSuchThing(f"There is no page {_quoted(scope['path'])} here. There are: {titles}.")
+    raise NoSuchThing(f"There is no page {quoted(scope['path'])} here. There are: {titles}.")
 
 
-def _served(scope: Scope, found: Written, media_type: str, keeping: str) -> Response:
+def _served(asked: Headers, found: Written, media_type: str, keeping: str) -> Response:
     """What was found, or that it is still the same."""
-    asked = Headers(scope=scope)
     headers = {"etag": f'"{found.tag}"', "cache-control": keeping, "vary": "accept-encoding"}
     if found.tag in asked.get("if-none-match", ""):
         return Response(None, 304, headers)
-    if _takes_gzip(asked.get("accept-encoding", "")):
+    if takes_gzip(asked.get("accept-encoding", "")):
         return Response(found.zipped, 200, {**headers, "content-encoding": "gzip"}, media_type)
     return Response(found.plain, 200, headers, media_type)
-
-
-def _takes_gzip(accepted: str) -> bool:
-    parts = (part.replace(" ", "").lower() for part in accepted.split(","))
-    return any(part == "gzip" or (part.startswith("gzip;") and not part.endswith(("q=0", "q=0.0"))) for part in parts)
-
-
-def _quoted(name: str) -> str:
-    shown = printable(name[:LONGEST_SHOWN])
-    return f"“{shown}…”" if len(name) > LONGEST_SHOWN else f"“{shown}”"

@@ -14,12 +14,16 @@ from agent_league.model.events import (
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
+    PauseChanged,
+    RegistrationRefused,
     RoundCompleted,
     StoreChanged,
 )
 from agent_league.model.results import MatchResult
 
 MOST_NEWS = 200
+MOST_REFUSED = 5
+"""So many of them may tell of somebody who was not admitted: anybody can knock, and in any words."""
 FORM = 5
 """So many of a player's latest results are its form."""
 ENOUGH = 5
@@ -61,6 +65,7 @@ class Chronicle:
         self.store_trouble = ""
         self._told = 0
         self._seen_from = (self._clock.now(), len(season.results))
+        self._paused_at = self._clock.now() if season.is_paused else None
         self._catch_up()
         season.listen(self._note)
 
@@ -102,14 +107,29 @@ class Chronicle:
                 self.places.append({row.player_id: Place(row.rank, row.points) for row in event.standings})
             case LeagueCompleted() if self.started_at:
                 self.ended_at = now
+            case PauseChanged():
+                self._note_pause(now, is_paused=event.is_paused)
             case StoreChanged():
-                self.store_trouble = "" if event.is_there else event.why
+                self.store_trouble = "" if event.is_there else event.sentence
             case _:
                 pass
         self._tell(now, event)
 
+    def _note_pause(self, now: datetime, *, is_paused: bool) -> None:
+        """A pause is no time in which anything could be played."""
+        if is_paused:
+            self._paused_at = now
+        elif self._paused_at is not None:
+            since, already = self._seen_from
+            self._seen_from = (since + (now - max(since, self._paused_at)), already)
+            self._paused_at = None
+
     def _tell(self, at: datetime | None, event: Event) -> None:
         self._told += 1
+        if isinstance(event, RegistrationRefused):
+            refused = [news for news in self.news if isinstance(news.event, RegistrationRefused)]
+            for news in refused[: max(0, len(refused) + 1 - MOST_REFUSED)]:
+                self.news.remove(news)
         self.news.append(News(self._told, at, event))
 
     def _add_to_form(self, result: MatchResult) -> None:

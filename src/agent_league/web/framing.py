@@ -10,6 +10,8 @@ from agent_league.web.rendering import readable, render
 from agent_league.web.site import Site
 
 MARK = "<!-- sentence -->"
+PARENTS = {"rounds": "schedule", "matches": "schedule"}
+"""Under which page of the menu others stand, where their own address doesn't say it."""
 
 
 def read_page(page: Page, key: str, reader: Reader, site: Site) -> Told:
@@ -39,9 +41,11 @@ def _around(title: str, league_title: str, site: Site) -> tuple[str, str]:
 
 
 def _frame(here: str | None, title: str, league_title: str, site: Site) -> Told:
+    first = (here or "").partition("/")[0]
     return {
         "page_title": title,
         "league_title": league_title,
         "menu": [(other.path, other.title) for other in PAGES if other.title and (site.is_live or other.is_exported)],
         "here": here,
+        "within": PARENTS.get(first, first) or None,
     }

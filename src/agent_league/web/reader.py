@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
+
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.league.queries import Queries
 from agent_league.league.season import Season
-from agent_league.league.takeover import league_of
 from agent_league.storage.base import Saved
 from agent_league.storage.paths import DataPaths
 from agent_league.transport.meter import Meter
@@ -28,7 +29,6 @@ class Invitation:
 class SeatsOffered:
     """What a person wants to know before taking a seat in the browser."""
 
-    move_seconds: float
     fallback: str
     """The strategy that plays when the time is up."""
 
@@ -61,13 +61,41 @@ class Reader:
         return self.season.league.display_name or self.season.league_id
 
     @property
+    def current_round(self) -> int:
+        """The round that is played, or was last. A manager that was started again may not have announced it yet."""
+        season = self.season
+        done, rounds = season.rounds_completed, season.schedule.rounds
+        if season.current_round == done < len(rounds):
+            has_begun = any(pairing.match_id in season.assigned for pairing in rounds[done].pairings)
+            return done + has_begun
+        return season.current_round
+
+    def round_status(self, round_id: int) -> str:
+        """COMPLETED, RUNNING or PENDING."""
+        is_due = round_id > self.season.rounds_completed
+        return "RUNNING" if is_due and round_id == self.current_round else self.queries.round_status(round_id)
+
+    @property
+    def missing(self) -> str:
+        """Who has still to come before the league starts by itself, in words; empty: nobody, or it doesn't."""
+        if self.invitation is None or not self.invitation.players:
+            return ""
+        wanted, roster = self.invitation, self.season.roster
+        lacking = {
+            "player": wanted.players - self.season.ready_players,
+            "referee": wanted.referees - len(roster.referees()),
+        }
+        return " and ".join(f"{n} more {who}{'' if n == 1 else 's'}" for who, n in lacking.items() if n > 0)
+
+    @property
     def names(self) -> dict[str, str]:
         """The players' names by id."""
         return {player_id: player.display_name for player_id, player in self.season.roster.players().items()}
 
 
-def read_saved(saved: Saved, league: LeagueConfig, system: SystemConfig, home: Path) -> Reader:
+def read_saved(saved: Saved, system: SystemConfig, home: Path) -> Reader:
     """A season as the store has it; what is changed in it from here on is lost."""
-    season = Season(league_of(saved, league), system, saved.season, keep=lambda _: None)
+    league = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
+    season = Season(league, system, saved.season, keep=lambda _: None)
     season.restore(saved)
     return Reader(season, home, Chronicle(season))

@@ -1,15 +1,23 @@
 """Templates: whatever an agent may have said is escaped, as everything else, and hidden characters are spelled out."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from agent_league.clock import duration
 from agent_league.model.names import printable
+from agent_league.model.result_words import counted
 from agent_league.version import __version__
 from agent_league.web.site import Site
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
+
+_LEFTWARD = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]+"
+LEFTWARD = re.compile(f"{_LEFTWARD}(?: +{_LEFTWARD})*")
+"""What is written from right to left."""
 
 
 def render(template: str, site: Site, told: Mapping[str, Any]) -> str:
@@ -30,21 +38,22 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.globals["version"] = __version__
+    made.filters["counted"] = counted
     made.filters["duration"] = duration
+    made.filters["isolated"] = isolated
+    made.filters["ms"] = lambda milliseconds: duration(milliseconds / 1000)
     return made
-
-
-def duration(seconds: float) -> str:
-    """A length of time as people say it: `45 s`, `3 min`, `2 h 5 min`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes = round(whole / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def readable(value: Any) -> Any:
     """What reorders or hides text is shown by its code; lines and tabs stay. Markup is its maker's business."""
     if type(value) is not str or value.replace("\n", "").replace("\t", "").isprintable():
         return value
-    return "".join(letter if letter in "\n\t" else printable(letter) for letter in value)
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in value.split("\n"))
+
+
+def isolated(sentence: str) -> "Markup":
+    """A sentence with names in it: what is written leftward doesn't carry off the numbers beside it."""
+    from markupsafe import Markup, escape  # noqa: PLC0415 - comes with the templates
+
+    return Markup(LEFTWARD.sub(r"<bdi>\g<0></bdi>", str(escape(readable(sentence)))))  # noqa: S704 - escaped, and our own tag

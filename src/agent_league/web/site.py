@@ -1,10 +1,17 @@
-"""Where the pages are: behind a server, or as files beside each other. Templates ask here for every link."""
+"""Where the pages are: behind a server, or as files beside each other. Templates ask here for every link.
 
+Also the files that pages are dressed in, read once. An address that carries a file's own tag can be kept for ever.
+"""
+
+import mimetypes
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Protocol
 from urllib.parse import quote
 
-from agent_league.web.assets import tag_of
+from agent_league.web.caching import Written, written
 
 
 class Site(Protocol):
@@ -27,7 +34,7 @@ class LiveSite:
         return f"/{quote(path)}"
 
     def asset(self, name: str) -> str:
-        return f"/static/{name}?{tag_of(name)}"
+        return f"/static/{name}?{assets()[name].tag}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +56,17 @@ class FileSite:
 def file_of(path: str) -> str:
     """The file of a page within an exported site."""
     return f"{path or 'index'}.html"
+
+
+@cache
+def assets() -> Mapping[str, Written]:
+    """Styles, scripts and pictures by name."""
+    folder = files("agent_league.web") / "static"
+    return {file.name: written(file.read_bytes()) for file in folder.iterdir() if file.is_file()}
+
+
+def type_of(name: str) -> str:
+    """What a browser takes a file for."""
+    if name.endswith(".js"):
+        return "text/javascript; charset=utf-8"
+    return mimetypes.guess_type(name)[0] or "application/octet-stream"

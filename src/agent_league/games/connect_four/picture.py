@@ -1,6 +1,7 @@
 """The board of Connect Four: as text, the numbers of the columns below it, and as a scene."""
 
 from collections.abc import Iterator, Mapping
+from itertools import count, takewhile
 from typing import Any
 
 from agent_league.games.base import Move
@@ -26,13 +27,14 @@ def show(view: Any, seat: int | None) -> str:
 def scene(view: Any, _seat: int | None, last: Mapping[int, Move]) -> Scene:
     board, rows = _board(view)
     discs = {(x, y): disc for x, column in enumerate(board) for y, disc in enumerate(column)}
-    won = set(_lines(discs, int(view["connect"])))
+    lines = list(_lines(discs, int(view["connect"])))
+    won = {place for line in lines for place in line}
     latest = {(x, len(board[x]) - 1) for x in last.values()}
     grid = tuple(
         tuple(_cell((x, y), discs, latest, won, is_open=len(column) < rows) for x, column in enumerate(board))
         for y in reversed(range(rows))
     )
-    said = f"{view['connect']} in a line." if won else ""
+    said = f"{max(map(len, lines))} in a line." if lines else ""
     return Scene((Board(grid, tuple(map(str, range(len(board)))), is_round=True),), said)
 
 
@@ -43,13 +45,16 @@ def _cell(place: Place, discs: Mapping[Place, str], latest: set[Place], won: set
     return Cell(discs[place], DISCS.index(discs[place]), move, is_last=place in latest, is_winning=place in won)
 
 
-def _lines(discs: Mapping[Place, str], connect: int) -> Iterator[Place]:
-    """The places of all discs that lie in a line of their own kind that is long enough."""
+def _lines(discs: Mapping[Place, str], connect: int) -> Iterator[list[Place]]:
+    """The places of discs of one kind that lie in a line which is long enough, each line from its beginning."""
     for (x, y), disc in discs.items():
         for across, up in WAYS:
-            line = [(x + across * far, y + up * far) for far in range(connect)]
-            if all(discs.get(place) == disc for place in line):
-                yield from line
+            if discs.get((x - across, y - up)) == disc:
+                continue
+            along = ((x + across * far, y + up * far) for far in count())
+            line = list(takewhile(lambda place, disc=disc: discs.get(place) == disc, along))  # type: ignore[misc]
+            if len(line) >= connect:
+                yield line
 
 
 def _board(view: Any) -> tuple[list[str], int]:

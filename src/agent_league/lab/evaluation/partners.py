@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent_league.arena.in_process import seated
-from agent_league.arena.seats import Seat, Watchers
+from agent_league.arena.seats import PlayerSeat, Watchers
 from agent_league.config import SystemConfig
 from agent_league.config.models import Logging
 from agent_league.lab.evaluation.practice import PracticeManager
@@ -111,7 +111,7 @@ async def sit_down(
     missing = {partner.player_id for partner in partners}
     all_there = asyncio.Event()
 
-    def seat_of(partner: Partner) -> Seat:
+    def seat_of(partner: Partner) -> PlayerSeat:
         settings = PlayerSettings(
             system=system,
             home=room.home,
@@ -123,7 +123,7 @@ async def sit_down(
             seed=room.seed,
             protocol=partner.protocol,
         )
-        return Seat(settings, port=1, strategy=partner.strategy)
+        return PlayerSeat(settings, port=1, strategy=partner.strategy)
 
     def watch(player_id: str, happening: Happening) -> None:
         if isinstance(happening, Registered):

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, PrivateAttr
 
 from agent_league.model.agents import PLAINLY, How
-from agent_league.model.names import is_showable
+from agent_league.model.names import LONGEST_NAME, is_showable
 from agent_league.protocol.envelope import Items, Message, Part
 
 
@@ -15,8 +15,14 @@ def _showable(name: str) -> str:
     return name
 
 
-Name = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_showable)]
-Word = Annotated[str, Field(max_length=100)]
+def _printable(word: str) -> str:
+    if not word.isprintable():
+        raise ValueError("expected a word without control, formatting or invisible characters")
+    return word
+
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_showable)]
+Word = Annotated[str, Field(max_length=100), AfterValidator(_printable)]
 
 
 class PlayerMeta(Part):

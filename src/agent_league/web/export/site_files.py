@@ -5,6 +5,7 @@ which a file of ours in it says.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
@@ -13,7 +14,7 @@ from agent_league.errors import UserError
 from agent_league.model.names import is_safe_name
 from agent_league.storage.files import json_bytes, read_object, write_whole
 from agent_league.version import __version__
-from agent_league.web.framing import read_page, write_page
+from agent_league.web.framing import read_page, write_notice, write_page
 from agent_league.web.page import NoSuchThing
 from agent_league.web.pages import PAGES
 from agent_league.web.reader import Reader
@@ -21,6 +22,8 @@ from agent_league.web.site import FileSite, file_of
 
 MANIFEST = "agent-league-export.json"
 """In every exported folder: what was written, so that it can be written again, and nothing else is touched."""
+
+NOT_MADE = "This page could not be made when the league was exported."
 
 Place = tuple[int, str]
 """A page of PAGES by its number, and a key; can be sent to another process."""
@@ -34,6 +37,8 @@ class Written:
     size: int
     assets: frozenset[str] = frozenset()
     """The styles and scripts that it needs."""
+    problem: str = ""
+    """Why it is not the page that it should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +64,22 @@ def places(reader: Reader) -> list[Place]:
 
 
 def write_places(reader: Reader, folder: Path, wanted: Iterable[Place], note: str = "") -> Iterator[Written]:
-    """Writes pages, each with the note; one that turns out to have nothing to tell is left out."""
+    """Writes pages, each with the note; one that turns out to have nothing to tell is left out.
+
+    One that can't be made says so in its place: the others are worth having.
+    """
     for number, key in wanted:
         page = PAGES[number]
         path = file_of(page.at(key))
-        site = _NotingSite(path.count("/"), note)
+        site, problem = _NotingSite(path.count("/"), note), ""
         try:
             text = write_page(page, read_page(page, key, reader, site), site)
         except NoSuchThing:
             continue
-        yield _write(folder, path, text.encode(), frozenset(site.assets))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is one page of many
+            problem = f"{error!r:.200}"
+            text = write_notice("Not there", NOT_MADE, reader, FileSite(path.count("/"), note))
+        yield _write(folder, path, text.encode(), frozenset(site.assets), problem)
 
 
 def write_assets(folder: Path, pages: Iterable[Written]) -> Iterator[Written]:
@@ -80,7 +91,7 @@ def write_assets(folder: Path, pages: Iterable[Written]) -> Iterator[Written]:
 
 def claim(folder: Path, *, force: bool) -> list[str]:
     """Makes the folder ours; the files that an earlier export wrote there. Raises a UserError where others' are."""
-    earlier = read_object(folder / MANIFEST)
+    earlier = read_object(_target(folder, MANIFEST))
     if earlier is None and folder.exists():
         if not folder.is_dir():
             raise UserError(f"--html {folder}: is a file; expected a folder")
@@ -100,13 +111,17 @@ def finish(folder: Path, written: Sequence[Written], earlier: Iterable[str], lea
     now = {file.path for file in written}
     for name in set(earlier) - now:
         if _is_inside(name):
-            (folder / name).unlink(missing_ok=True)
+            with suppress(OSError, UserError):
+                _target(folder, name).unlink()
     _sign(folder, sorted(now), league_id)
 
 
 def _sign(folder: Path, names: Sequence[str], league_id: str | None) -> None:
     content = {"made_by": f"agent-league {__version__}", "league_id": league_id, "files": list(names)}
-    write_whole(folder / MANIFEST, json_bytes(content))
+    try:
+        write_whole(_target(folder, MANIFEST), json_bytes(content))
+    except OSError as error:
+        raise UserError(f"--html {folder}: can't be written: {error.strerror}") from None
 
 
 def _is_inside(name: str) -> bool:
@@ -119,8 +134,21 @@ def _is_inside(name: str) -> bool:
     )
 
 
-def _write(folder: Path, path: str, content: bytes, assets: frozenset[str] = frozenset()) -> Written:
-    target = folder / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(content)
-    return Written(path, len(content), assets)
+def _write(folder: Path, path: str, content: bytes, assets: frozenset[str] = frozenset(), problem: str = "") -> Written:
+    target = _target(folder, path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    except OSError as error:
+        raise UserError(f"{target} can't be written: {error.strerror}") from None
+    return Written(path, len(content), assets, problem)
+
+
+def _target(folder: Path, path: str) -> Path:
+    """Where a file of ours belongs: never behind a link, which may lead to anybody's files."""
+    target = folder
+    for part in PurePosixPath(path).parts:
+        target /= part
+        if target.is_symlink():
+            raise UserError(f"{target} is a link; an export writes into its own folder alone. Take it away first.")
+    return target

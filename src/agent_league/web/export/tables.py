@@ -1,21 +1,23 @@
 """A league as plain data for other programs: one document, and the tables that are cut from it.
 
-The fields and columns stand in docs/reference.md and stay; what is new comes at the end.
+The fields and columns stand in docs/watching.md and stay; what is new comes at the end.
 """
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from agent_league.model.agents import Referee
+from agent_league.model.names import printable
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing
 from agent_league.web.reader import Reader
 
 SCHEMA_VERSION = "1.0.0"
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a spreadsheet takes for the beginning of a formula, in wide letters too."""
+FORMULA = re.compile(r"""(^|[,;|])(?=[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20])""")
+"""Where a spreadsheet takes a formula to begin, in wide letters too: it may cut cells at other marks than ours."""
 
 Row = Mapping[str, Any]
 
@@ -151,7 +153,7 @@ def table_csv(told: Mapping[str, Any], name: str) -> str:
     """One table of a document as CSV with a heading; a missing value is an empty cell."""
     columns: Sequence[str] = tuple(TABLES[name])
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(columns)
     writer.writerows(_cells(row, TABLES[name].values()) for row in told[name])
     return out.getvalue()
@@ -162,5 +164,8 @@ def _cells(row: Row, columns: Iterable[Callable[[Row], Any]]) -> list[Any]:
 
 
 def defused(text: str) -> str:
-    """A stranger's words as a spreadsheet may have them: what it would reckon with begins with an apostrophe."""
-    return f"'{text}" if text.startswith(FORMULA) else text
+    """A stranger's words as a spreadsheet or a terminal may have them: no line break, no control, no formula.
+
+    What would be reckoned with begins with an apostrophe.
+    """
+    return FORMULA.sub(r"\1'", printable(text))

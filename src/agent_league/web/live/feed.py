@@ -6,7 +6,6 @@ all who are equally far; of a listener only the number of its last one is kept.
 """
 
 import asyncio
-import secrets
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
@@ -21,6 +20,8 @@ from starlette.types import Receive, Scope, Send
 
 from agent_league.log import JsonLogger
 from agent_league.transport.http_connections import Limits
+from agent_league.web.caching import takes_gzip
+from agent_league.web.event_stream import BEGIN, HEADERS, HEARTBEAT_SECONDS, NOTHING_SEEN, EventIds
 from agent_league.web.live.sections import SECTIONS, Data, Section
 from agent_league.web.reader import Reader
 from agent_league.web.rendering import render
@@ -29,9 +30,6 @@ from agent_league.web.site import Site
 TICK_SECONDS = 0.25
 REST = 5
 """After a message nothing is made for so many times as long as it took."""
-HEARTBEAT_SECONDS = 15
-RETRY_MILLISECONDS = 2000
-NOTHING_SEEN = -1
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 HEARTBEAT = b": still here\nevent: beat\ndata:\n\n"
 """A comment, and an event for scripts, which don't see comments."""
@@ -82,7 +80,7 @@ class Live:
         self._log = log
         self._tick_seconds = tick
         self._most = Limits().connections // 4 if most is None else most
-        self._boot = secrets.token_hex(4)
+        self._ids = EventIds()
         self._version = 0
         self._read_version = NOTHING_SEEN
         self._states = [_State(section) for section in SECTIONS]
@@ -97,11 +95,7 @@ class Live:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         listener = self._newcomer(scope)
-        headers = [
-            (b"content-type", b"text/event-stream; charset=utf-8"),
-            (b"cache-control", b"no-store"),
-            (b"x-accel-buffering", b"no"),
-        ]
+        headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
         if listener.is_zipped:
             headers.append((b"content-encoding", b"gzip"))
         if scope["method"] == "HEAD":
@@ -144,15 +138,8 @@ class Live:
         form = query.get("form", Form.HTML)
         if form not in Form.__members__.values():
             raise HTTPException(400, f"form is {form[:40]!r}; expected html or json.")
-        last = asked.get("last-event-id") or query.get("since", "")
-        return _Listener(Form(form), "gzip" in asked.get("accept-encoding", ""), self._seen(last))
-
-    def _seen(self, last: str) -> int:
-        """The version that a listener comes back with, where it is one of ours."""
-        boot, _, version = last.partition("-")
-        if boot != self._boot or not version.isdecimal() or len(version) > 18:
-            return NOTHING_SEEN
-        return int(version) if int(version) <= self._version else NOTHING_SEEN
+        is_zipped = takes_gzip(asked.get("accept-encoding", ""))
+        return _Listener(Form(form), is_zipped, self._ids.seen(scope, self._version))
 
     def _admit(self, scope: Scope) -> str:
         address = str((scope.get("client") or ("",))[0])
@@ -163,8 +150,7 @@ class Live:
         return address
 
     async def _serve(self, listener: _Listener, send: Send) -> None:
-        begin = f"retry: {RETRY_MILLISECONDS}\n\n".encode()
-        body = GZIP_HEADER + _deflated(begin) if listener.is_zipped else begin
+        body = GZIP_HEADER + _deflated(BEGIN) if listener.is_zipped else BEGIN
         await send({"type": "http.response.body", "body": body, "more_body": True})
         heartbeat = _deflated(HEARTBEAT) if listener.is_zipped else HEARTBEAT
         while not listener.is_gone:
@@ -249,7 +235,7 @@ class Live:
                 parts = b",".join(
                     b'"%b":%b' % (state.section.name.encode(), state.told[listener.form]) for state in news
                 )
-                message = b"id: %b-%d\ndata: {%b}\n\n" % (self._boot.encode(), self._version, parts)
+                message = b"id: %b\ndata: {%b}\n\n" % (self._ids.of(self._version).encode(), parts)
                 self._messages[wanted] = _deflated(message) if listener.is_zipped else message
             return self._messages[wanted], self._version
 

@@ -20,8 +20,7 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
-from agent_league.model.results import MatchResult, Outcome
-from agent_league.web.outcomes import failures
+from agent_league.model.result_words import counted, ending, what_went_wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class Sentence:
     path: str = ""
 
 
-def told(event: Event, names: Mapping[str, str]) -> Sentence:
+def sentence_of(event: Event, names: Mapping[str, str]) -> Sentence:
     """An event as a sentence. `names` are the players', by id."""
     match event:
         case AgentRegistered() | AgentStateChanged() | RegistrationRefused():
@@ -62,9 +61,10 @@ def _of_agent(event: AgentRegistered | AgentStateChanged | RegistrationRefused, 
 
 def _of_match(event: MatchAssigned | MatchFinished, names: Mapping[str, str]) -> Sentence:
     if isinstance(event, MatchAssigned):
-        return Sentence("match", f"goes to {event.referee_id}", event.match_id, f"matches/{event.match_id}")
+        whose = f"goes to {event.referee_id}" if event.referee_id else "waits for a referee"
+        return Sentence("match", whose, event.match_id, f"matches/{event.match_id}")
     result = event.result
-    kind = "trouble" if result.outcome is Outcome.TECHNICAL_LOSS or result.is_void else "match"
+    kind = "trouble" if what_went_wrong(result, names) else "match"
     return Sentence(kind, ending(result, names), result.match_id, f"matches/{result.match_id}")
 
 
@@ -82,35 +82,16 @@ def _of_manager(event: RegistrationChanged | PauseChanged | StoreChanged) -> str
         case PauseChanged():
             return "The league is paused" if event.is_paused else "The league goes on"
         case StoreChanged():
-            return "The database is back" if event.is_there else event.why
+            return event.sentence
 
 
 def _of_league(event: LeagueStarted | LeagueResumed | LeagueCompleted) -> str:
     match event:
         case LeagueStarted():
-            return f"The league starts: {event.players} players, {event.matches} matches"
+            return f"The league starts: {counted(event.players, 'player')}, {counted(event.matches, 'match')}"
         case LeagueResumed():
-            return f"The league goes on after {len(event.results)} of {event.matches} matches"
+            return f"The league goes on after {len(event.results)} of {counted(event.matches, 'match')}"
         case LeagueCompleted():
             won = not event.is_void and event.standings
             who = f"{event.standings[0].display_name} is the champion" if won else "there is no champion"
             return f"The league is over; {who}"
-
-
-def ending(result: MatchResult, names: Mapping[str, str]) -> str:
-    """How a match ended."""
-    first, second = (names.get(player_id, player_id) for player_id in result.players)
-    if result.is_void:
-        return f"{first} against {second} was broken off: {result.fault}"
-    if result.outcome is Outcome.DRAW:
-        return f"{first} and {second} draw"
-    if result.winner is None:
-        return f"nobody wins: {failings(result, names)}"
-    winner, loser = (first, second) if result.winner == result.players[0] else (second, first)
-    beaten = f"{winner} beats {loser}"
-    return f"{beaten}: {failings(result, names)}" if result.outcome is Outcome.TECHNICAL_LOSS else beaten
-
-
-def failings(result: MatchResult, names: Mapping[str, str]) -> str:
-    """Who failed, and how; empty for a match that ended as the rules have it."""
-    return "; ".join(f"{names.get(player_id, player_id)} {how}" for player_id, how in failures(result).items())

@@ -7,11 +7,12 @@ from typing import Any
 from agent_league.clock import format_utc
 from agent_league.league.roster import Member
 from agent_league.league.season import Phase
-from agent_league.model.agents import Player, Role
-from agent_league.model.results import MatchResult, Outcome
+from agent_league.model.agents import AgentState, Player, Role
+from agent_league.model.result_words import Sign, sign_of, what_went_wrong
 from agent_league.model.schedule import Pairing
+from agent_league.web.agents import state_of
 from agent_league.web.chronicle import Chronicle
-from agent_league.web.live.news import failings, told
+from agent_league.web.live.news import sentence_of
 from agent_league.web.reader import Reader
 
 Data = dict[str, Any]
@@ -48,7 +49,7 @@ def read_progress(reader: Reader) -> Data:
         "endpoint": invitation.endpoint if invitation else "",
         "played": len(season.results),
         "matches": sum(len(round_.pairings) for round_ in season.schedule.rounds),
-        "round": season.current_round,
+        "round": reader.current_round,
         "rounds": len(season.schedule.rounds),
         "rounds_completed": season.rounds_completed,
         "started_at": format_utc(chronicle.started_at) if chronicle.started_at else None,
@@ -72,10 +73,11 @@ def read_standings(reader: Reader) -> Data:
                 **row.as_dict(),
                 "moved": before[row.player_id].rank - row.rank if row.player_id in before else None,
                 "form": [
-                    {"match_id": result.match_id, "letter": letter(result, row.player_id)}
+                    {"match_id": result.match_id, **_sign(sign_of(result, row.player_id))}
                     for result in form.get(row.player_id, ())
                 ],
                 "state": str(members[row.player_id].state),
+                "is_barred": members[row.player_id].is_barred,
             }
             for row in season.standings()
         ],
@@ -88,10 +90,10 @@ def read_round(reader: Reader) -> Data:
     rounds = season.schedule.rounds
     if not rounds:
         return {"round_id": 0, "status": "PENDING", "matches": []}
-    round_ = rounds[max(season.current_round, 1) - 1]
+    round_ = rounds[max(reader.current_round, 1) - 1]
     return {
         "round_id": round_.round_id,
-        "status": reader.queries.round_status(round_.round_id),
+        "status": reader.round_status(round_.round_id),
         "matches": [_match(reader, pairing, names) for pairing in round_.pairings],
     }
 
@@ -102,7 +104,7 @@ def read_feed(reader: Reader) -> Data:
     latest = list(reader.chronicle.news)[-SHOWN_NEWS:]
     items = []
     for news in reversed(latest):
-        sentence = told(news.event, names)
+        sentence = sentence_of(news.event, names)
         items.append(
             {
                 "number": news.number,
@@ -117,16 +119,19 @@ def read_feed(reader: Reader) -> Data:
 
 
 def read_agents(reader: Reader) -> Data:
-    """Who takes part, and how well they answer."""
+    """Who takes part, and how well they answer: who is in trouble first, then referees, then players."""
     in_hand = reader.season.matches_in_hand() if reader.season.phase is Phase.RUNNING else {}
-    return {"rows": [_agent(reader, member, in_hand.get(member.agent_id, 0)) for member in reader.season.roster]}
+    members = sorted(reader.season.roster, key=_order)
+    return {"rows": [_agent(reader, member, in_hand.get(member.agent_id, 0)) for member in members]}
 
 
-def letter(result: MatchResult, player_id: str) -> str:
-    """W, D or L."""
-    if result.outcome is Outcome.DRAW:
-        return "D"
-    return "W" if result.winner == player_id else "L"
+def _order(member: Member) -> tuple[bool, bool, int, str]:
+    is_in_trouble = member.is_barred or member.state is AgentState.SUSPENDED or member.breaker.count > 0
+    return (not is_in_trouble, member.role is Role.PLAYER, len(member.agent_id), member.agent_id)
+
+
+def _sign(sign: Sign) -> Data:
+    return {"letter": sign.letter, "kind": sign.kind, "word": sign.word}
 
 
 def _taken(chronicle: Chronicle) -> int | None:
@@ -152,28 +157,30 @@ def _match(reader: Reader, pairing: Pairing, names: dict[str, str]) -> Data:
         "referee_id": referee_id,
         "outcome": str(result.outcome) if result else None,
         "winner": result.winner if result else None,
-        "note": _note(result, names) if result else "",
+        "note": what_went_wrong(result, names) if result else "",
         "players": [
-            {"player_id": player_id, "display_name": names.get(player_id, player_id)} for player_id in pairing.players
+            {
+                "player_id": player_id,
+                "display_name": names.get(player_id, player_id),
+                **_sign(sign_of(result, player_id, is_playing=referee_id is not None)),
+            }
+            for player_id in pairing.players
         ],
     }
 
 
-def _note(result: MatchResult, names: dict[str, str]) -> str:
-    return f"broken off: {result.fault}" if result.is_void else failings(result, names)
-
-
 def _agent(reader: Reader, member: Member, in_hand: int) -> Data:
-    peer = reader.meter.peer(member.agent.endpoint) if reader.meter else None
-    seconds = peer.smoothed if peer else None
+    state = state_of(reader, member)
     return {
         "agent_id": member.agent_id,
         "role": str(member.role),
         "display_name": member.agent.display_name,
         "state": str(member.state),
+        "state_words": state.words,
+        "state_kind": state.kind,
         "is_barred": member.is_barred,
-        "latency_ms": None if seconds is None else _rounded(seconds * 1000),
-        "failures": member.breaker.count,
+        "latency_ms": None if state.latency_ms is None else _rounded(state.latency_ms),
+        "failures": state.failures,
         "in_hand": None if isinstance(member.agent, Player) else in_hand,
     }
 

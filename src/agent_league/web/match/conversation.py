@@ -4,15 +4,22 @@ From a match file's transcript to plain data; whatever an entry is, it is told a
 """
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from itertools import takewhile
+from typing import Any, TypeVar
 
-from agent_league.clock import parse_utc
+import orjson
+
+from agent_league.clock import duration, parse_utc
 from agent_league.errors import ErrorCode
+from agent_league.model.addresses import without_addresses
 from agent_league.model.results import MatchState
+from agent_league.referee.match import ROLES
+from agent_league.referee.transcript import in_order
+
+T = TypeVar("T")
 
 MOST_ENTRIES = 200
 """In a page; of more, the first and the last."""
@@ -20,11 +27,12 @@ LAST_ENTRIES = 50
 LONGEST_JSON = 4000
 ROOMY_JSON = 1500
 """From so many letters on, long lists in a message are told by their ends."""
+DEEPEST = 16
 ENDS = 4
+MORE = "..."
 GISTS = ("parity_choice", "move_data", "choice", "move", "value", "accept")
 LONGEST_GIST = 40
-ADDRESS = re.compile(r"\b(?:https?|mcp)://[^\s'\"\\]+")
-"""Where an agent listens is the league's business alone."""
+LONGEST_DRAW = 120
 WIDTH = 88
 NAMES = {str(code): code.name for code in ErrorCode}
 STATES: Mapping[str, str] = {
@@ -71,11 +79,9 @@ class Entry:
 def conversation(content: Mapping[str, Any], most: int | None = MOST_ENTRIES) -> list[Entry]:
     """All that was said in a match; of more than `most` entries the first and the last, with a gap that says so."""
     players = _object(content.get("players"))
-    sides = {str(players.get(seat)): side for side, seat in enumerate(("PLAYER_A", "PLAYER_B"))}
-    lines = [entry for entry in _list(content.get("transcript")) if isinstance(entry, Mapping)]
-    states = [state for state in _list(content.get("lifecycle")) if isinstance(state, Mapping)]
-    begun = next((at for item in (*states[:1], *lines[:1]) if (at := _moment(item))), None)
-    both = list(_with_states(lines, states))
+    sides = {str(players.get(role)): side for side, role in enumerate(ROLES)}
+    both = list(in_order(content))
+    begun = next((at for item in both[:2] if (at := _moment(item))), None)
     if most is None or len(both) <= most:
         return [_entry(item, sides, begun) for item in both]
     last = min(LAST_ENTRIES, most // 2)
@@ -86,30 +92,31 @@ def conversation(content: Mapping[str, Any], most: int | None = MOST_ENTRIES) ->
 
 def pretty(value: Any, width: int = WIDTH) -> str:
     """JSON as people read it: what fits into a line stands in one."""
-    return "\n".join(_pretty(value, "", width))
+    return "\n".join(_lines(value, "", width))
 
 
-def _pretty(value: Any, indent: str, width: int) -> Iterator[str]:
-    flat = json.dumps(value, ensure_ascii=False)
-    if not isinstance(value, dict | list) or not value or (indent and len(indent) + len(flat) <= width):
-        yield flat
-        return
+def _lines(value: Any, indent: str, width: int) -> list[str]:
+    if not isinstance(value, dict | list) or not value:
+        return [_flat(value)]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    named = (
+        [(f"{_flat(name)}: ", one) for name, one in value.items()]
+        if isinstance(value, dict)
+        else [("", one) for one in value]
+    )
     deeper = indent + "  "
-    if isinstance(value, dict):
-        opening, closing, inside = (
-            "{",
-            "}",
-            [(f"{json.dumps(key, ensure_ascii=False)}: ", one) for key, one in value.items()],
-        )
-    else:
-        opening, closing, inside = "[", "]", [("", one) for one in value]
-    yield opening
-    for number, (name, one) in enumerate(inside, 1):
-        first, *rest = _pretty(one, deeper, width - len(name))
-        lines = [f"{deeper}{name}{first}", *rest]
-        lines[-1] += "," if number < len(inside) else ""
-        yield from lines
-    yield f"{indent}{closing}"
+    inside = [(name, _lines(one, deeper, width - len(name))) for name, one in named]
+    if indent and all(len(lines) == 1 for _, lines in inside):
+        flat = f"{opening}{', '.join(name + lines[0] for name, lines in inside)}{closing}"
+        if len(indent) + len(flat) <= width:
+            return [flat]
+    for _, lines in inside[:-1]:
+        lines[-1] += ","
+    below = [line for name, (first, *rest) in inside for line in (f"{deeper}{name}{first}", *rest)]
+    return [opening, *below, f"{indent}{closing}"]
+
+
+_flat = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _entry(item: Mapping[str, Any], sides: Mapping[str, int], begun: datetime | None) -> Entry:
@@ -119,11 +126,11 @@ def _entry(item: Mapping[str, Any], sides: Mapping[str, int], begun: datetime | 
         return Entry("state", STATES.get(state, state[:60]), since=since)
     direction, message = str(item.get("direction")), item.get("message")
     if direction == "drawn":
-        return Entry("drawn", json.dumps(item.get("outcome"), ensure_ascii=False)[:120], since=since)
+        return Entry("drawn", _brief(item.get("outcome"), LONGEST_DRAW), since=since)
     code = str(item.get("error_code") or _object(message).get("error_code") or "")[:10]
     return Entry(
         kind=direction if direction in ("sent", "received") else "failed",
-        text=_name(message) or ("no answer" if message is None else f"an answer to {item.get('method')}"),
+        text=_name(message) or ("no answer" if message is None else f"an answer to {item.get('method')!s:.60}"),
         gist=_gist(message) if direction != "sent" else "",
         side=sides.get(str(item.get("player_id"))),
         since=since,
@@ -131,45 +138,17 @@ def _entry(item: Mapping[str, Any], sides: Mapping[str, int], begun: datetime | 
         attempt=item["attempt"] if isinstance(item.get("attempt"), int) else 1,
         code=code,
         code_name=NAMES.get(code, ""),
-        why=ADDRESS.sub("its address", str(item.get("error") or ""))[:300],
+        why=without_addresses(str(item.get("error") or "")[:600])[:300],
         notes=tuple(_notes(item)),
         json="" if message is None else _json(message),
     )
 
 
-def _with_states(
-    lines: Sequence[Mapping[str, Any]], states: Sequence[Mapping[str, Any]]
-) -> Iterator[Mapping[str, Any]]:
-    """The entries, and between them the states that the match went into."""
-    rest = list(states)
-    for line in lines:
-        while rest and _is_before(rest[0], line):
-            yield rest.pop(0)
-        yield line
-    yield from rest
-
-
-def _is_before(state: Mapping[str, Any], line: Mapping[str, Any]) -> bool:
-    """Whether a state was entered before something was said; within one millisecond, by what belongs to it."""
-    entered, said = str(state.get("at")), str(line.get("at"))
-    if entered != said:
-        return entered < said
-    method, direction = line.get("method"), line.get("direction")
-    match state.get("state"):
-        case MatchState.FINISHED:
-            return method == "notify_match_result"
-        case MatchState.DRAWING_NUMBER:
-            return direction == "drawn"
-        case MatchState.COLLECTING_CHOICES:
-            return direction == "sent" and method not in ("handle_game_invitation", "notify_game_error")
-        case _:
-            return True
-
-
 def _notes(item: Mapping[str, Any]) -> Iterable[str]:
     if item.get("token") in ("missing", "wrong"):
         yield f"token {item['token']}"
-    yield from (str(note)[:200] for note in _list(item.get("tolerated"))[:10])
+    noted = item.get("tolerated")
+    yield from (without_addresses(str(note)[:200]) for note in (noted[:10] if isinstance(noted, list) else ()))
 
 
 def _name(message: Any) -> str:
@@ -182,26 +161,57 @@ def _gist(message: Any) -> str:
     said = _object(message)
     said = {**_object(said.get("play")), **said}
     found = next((said[name] for name in GISTS if name in said), None)
-    return "" if found is None else json.dumps(found, ensure_ascii=False)[:LONGEST_GIST]
+    return "" if found is None else _brief(found, LONGEST_GIST)
+
+
+def _brief(value: Any, longest: int) -> str:
+    return _flat(_Reduced(longest).of(value))[:longest]
 
 
 def _json(message: Any) -> str:
-    text = pretty(message)
-    if len(text) > ROOMY_JSON:
-        text = pretty(_by_ends(message))
-    text = ADDRESS.sub("its address", text)
-    left_out = len(text) - LONGEST_JSON
-    return text if left_out <= 0 else f"{text[:LONGEST_JSON]}\n... {left_out} letters more"
+    """A message as far as a page has room for it; a stranger's may be of any size, and costs no more than others."""
+    size = len(orjson.dumps(message, default=str, option=orjson.OPT_NON_STR_KEYS))
+    reduced = _Reduced(LONGEST_JSON, by_ends=size > ROOMY_JSON)
+    text = without_addresses(pretty(reduced.of(message)))
+    is_all = len(text) <= LONGEST_JSON and not reduced.is_cut
+    return text if is_all else f"{text[:LONGEST_JSON]}\n{MORE} the file has all of it"
 
 
-def _by_ends(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _by_ends(one) for name, one in value.items()}
-    if not isinstance(value, list):
-        return value
-    between = len(value) - 2 * ENDS
-    ends = value if between <= 1 else [*value[:ENDS], f"... {between} more ...", *value[-ENDS:]]
-    return [_by_ends(one) for one in ends]
+class _Reduced:
+    """A value cut down before it is written: to so many letters, to a depth, and long lists to their ends."""
+
+    def __init__(self, room: int, *, by_ends: bool = True) -> None:
+        self._room = room
+        self._by_ends = by_ends
+
+    @property
+    def is_cut(self) -> bool:
+        return self._room <= 0
+
+    def of(self, value: Any, depth: int = DEEPEST) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        self._room -= len(MORE)
+        if isinstance(value, Mapping | list) and value and (depth == 0 or self._room <= 0):
+            return MORE
+        if isinstance(value, Mapping):
+            return {self._text(str(name)): self.of(one, depth - 1) for name, one in self._within(value.items())}
+        if not isinstance(value, list):
+            return value
+        between = len(value) - 2 * ENDS
+        if not self._by_ends or between <= 1:
+            return [self.of(one, depth - 1) for one in self._within(value)]
+        first, last = ([self.of(one, depth - 1) for one in end] for end in (value[:ENDS], value[-ENDS:]))
+        return [*first, f"{MORE} {between} more {MORE}", *last]
+
+    def _text(self, text: str) -> str:
+        shown = text[: max(0, self._room)]
+        self._room -= len(shown) + len(MORE)
+        return shown if len(shown) == len(text) else f"{shown}{MORE}"
+
+    def _within(self, items: Iterable[T]) -> Iterator[T]:
+        """As many as there is room for when they come."""
+        return takewhile(lambda _: self._room > 0, items)
 
 
 def _moment(item: Mapping[str, Any]) -> datetime | None:
@@ -215,12 +225,8 @@ def _since(moment: datetime | None, begun: datetime | None) -> str:
 def _milliseconds(value: Any) -> str:
     if not isinstance(value, int | float):
         return ""
-    return f"{value / 1000:.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
+    return duration(value / 1000)
 
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else []

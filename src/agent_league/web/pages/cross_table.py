@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from agent_league.model.result_words import SIGNS, Sign, sign_of
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import Schedule
-from agent_league.web.outcomes import SIGNS, Sign, sign_of
 from agent_league.web.page import Page, Told
 from agent_league.web.reader import Reader
 from agent_league.web.site import Site
@@ -42,7 +42,7 @@ class Grid:
             for own, other in (pairing.players, pairing.players[::-1]):
                 sign = sign_of(result, own, is_playing=is_playing)
                 name = _name(own, sign, other, match_id) if is_named else ""
-                link = f'<a class="{sign.kind}" href="{address}"{name}>{sign.letter}</a>'
+                link = f'<a class="letter {sign.kind}" href="{address}"{name}>{sign.letter}</a>'
                 cells[place[own]][place[other]] += link
         for at, row in enumerate(self.rows):
             own_cells = [SELF if at == column else f"<td>{cell}</td>" for column, cell in enumerate(cells[at])]
@@ -50,7 +50,8 @@ class Grid:
 
 
 def _name(own: str, sign: Sign, other: str, match_id: str) -> str:
-    return f' aria-label="{escape(own)} {sign.verb} {escape(other)}, match {escape(match_id)}"'
+    """What is seen stands first in it, for whoever says what to click."""
+    return f' aria-label="{sign.letter}: {escape(own)} {sign.verb} {escape(other)}, match {escape(match_id)}"'
 
 
 def read(reader: Reader, _: str) -> Told:

@@ -4,20 +4,21 @@ Of a match that is not over there are the players and its state alone: what was 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from agent_league.clock import parse_utc
+from agent_league.clock import duration, parse_utc
 from agent_league.errors import Refusal
 from agent_league.games.base import CHANCE
 from agent_league.games.pictures import amount, move_text
-from agent_league.games.staging import rounds_table, staged
+from agent_league.games.staging import rounds_table, staged, with_moves
 from agent_league.league.match_files import read_match
+from agent_league.model.addresses import without_addresses
+from agent_league.model.result_words import ENDINGS, ending, sign_of
 from agent_league.model.results import MatchResult, Termination
 from agent_league.referee.replay import Replay, Step, known_of, replay
+from agent_league.referee.transcript import objects
 from agent_league.web.match.conversation import conversation
 from agent_league.web.match.drawing import draw_rounds, draw_scene
-from agent_league.web.outcomes import ENDINGS, sign_of, told
 from agent_league.web.page import NoSuchThing, Page, Told
 from agent_league.web.reader import Reader
 
@@ -53,7 +54,7 @@ def read(reader: Reader, key: str) -> Told:
         "state": state,
         "sides": sides,
         "referee_name": _name(reader, match["referee_id"]),
-        "told": told(result, names) if result else "",
+        "told": ending(result, names) if result else "",
         "recorded": result,
         "own_parameters": dict(season.league.game_parameters),
         "paths": reader.paths,
@@ -66,7 +67,8 @@ def work(told: Told) -> Told:
     if result is None:
         return {**told, "file": None}
     paths, league_id, referee_id = told["paths"], told["league_id"], told["referee_id"]
-    found = read_match(paths, league_id, result, referee_id)
+    filed = read_match(paths, league_id, result, referee_id)
+    found = filed.content
     content = found or known_of(result, told["game_type"], told["own_parameters"])
     names = [side["name"] for side in told["sides"]]
     again = replay(content)
@@ -75,10 +77,11 @@ def work(told: Told) -> Told:
     return {
         **told,
         "file": found,
-        "place": paths.match(league_id, result.match_id).relative_to(paths.home).as_posix(),
+        "place": filed.place,
+        "no_file": filed.shortfall,
         "game_title": again.game.title or again.game_type if again.game else again.game_type,
         "parameters": ", ".join(f"{name} {move_text(value)}" for name, value in _parameters(content).items()),
-        "reason": str((found or {}).get("result", {}).get("reason") or told["told"])[:500],
+        "reason": _reason(found, result, told["told"]),
         "timing": _timing(found),
         "draw": _draw(found),
         "steps": [_step(again, step, names) for step in steps],
@@ -109,6 +112,13 @@ def _ending(result: MatchResult | None, player_id: str) -> str:
     return "" if how is Termination.NORMAL else ENDINGS[how]
 
 
+def _reason(found: Mapping[str, Any] | None, result: MatchResult, told: str) -> str:
+    """How it ended: in the words of its file, where these are what counts, else in the league's."""
+    counts = found and result.reported == (str(result.outcome), result.winner)
+    said = without_addresses(str((found["result"].get("reason") if found and counts else None) or told)[:500])
+    return said[:1].upper() + said[1:]
+
+
 def _parameters(content: Mapping[str, Any]) -> Mapping[str, Any]:
     found = content.get("game_parameters")
     return {name: value for name, value in found.items() if value is not None} if isinstance(found, dict) else {}
@@ -116,17 +126,12 @@ def _parameters(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _timing(found: Mapping[str, Any] | None) -> dict[str, str] | None:
     """When a match began and how long it took."""
-    states = (found or {}).get("lifecycle")
-    known = [item for item in states if isinstance(item, dict)] if isinstance(states, list) else []
-    moments = [moment for item in known if (moment := parse_utc(str(item.get("at"))))]
+    states = objects((found or {}).get("lifecycle"))
+    moments = [moment for item in states if (moment := parse_utc(str(item.get("at"))))]
     if not moments:
         return None
-    return {"began": f"{moments[0]:%Y-%m-%d %H:%M:%S} UTC", "took": _seconds(moments)}
-
-
-def _seconds(moments: Sequence[datetime]) -> str:
-    seconds = (moments[-1] - moments[0]).total_seconds()
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+    took = (moments[-1] - moments[0]).total_seconds()
+    return {"began": f"{moments[0]:%Y-%m-%d %H:%M:%S} UTC", "took": duration(took)}
 
 
 def _draw(found: Mapping[str, Any] | None) -> dict[str, str] | None:
@@ -139,6 +144,8 @@ def _draw(found: Mapping[str, Any] | None) -> dict[str, str] | None:
 
 def _step(again: Replay, step: Step, names: Sequence[str]) -> dict[str, Any]:
     scene = staged(again.game_type, step.view, None, step.moves)
+    if scene and not step.is_whole:
+        scene = with_moves(scene, step.moves)
     return {
         "number": step.number,
         "moves": _moves(step, names),
@@ -159,4 +166,8 @@ def _moves(step: Step, names: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-MATCH = Page("matches/{key}", "match.html", read, work, keys=keys)
+def is_settled(reader: Reader, key: str) -> bool:
+    return key in reader.season.results
+
+
+MATCH = Page("matches/{key}", "match.html", read, work, keys=keys, is_settled=is_settled)

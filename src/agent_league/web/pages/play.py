@@ -19,7 +19,7 @@ def read(reader: Reader, _: str) -> Told:
         "is_running": season.phase is Phase.RUNNING,
         "free": free,
         "players": len(season.roster.players()),
-        "awaited": reader.invitation.players if reader.invitation else 0,
+        "missing": reader.missing,
         "longest_name": LONGEST_NAME,
     }
 

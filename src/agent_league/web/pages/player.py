@@ -1,16 +1,19 @@
 """A player: its results, how it came to stand where it stands, and how it plays."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from agent_league.league.match_files import read_match
 from agent_league.league.season import Phase
-from agent_league.model.names import there_are
-from agent_league.model.results import StandingsRow
+from agent_league.model.result_words import BROKEN_OFF, failures, sign_of
+from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import Pairing
+from agent_league.storage.paths import DataPaths
 from agent_league.web.agents import speech_of, state_of
 from agent_league.web.chronicle import Place
-from agent_league.web.outcomes import BROKEN_OFF, LOST_TECHNICALLY, failures, sign_of
-from agent_league.web.page import NoSuchThing, Page, Told
+from agent_league.web.page import Page, Told, no_such
+from agent_league.web.player.answers import answers_of
 from agent_league.web.player.charts import Axes, Line, line_chart
 from agent_league.web.player.habits import Played, habits_of
 from agent_league.web.player.opponent_notes import notes_of
@@ -18,19 +21,22 @@ from agent_league.web.reader import Reader
 
 FORM = 10
 """The latest results that show in what form a player is."""
+MOST_FILES = 200
+"""Of the latest matches so many are read,"""
+MOST_BYTES = 16 * 1024 * 1024
+"""and not more than this of them."""
 
 
 def read(reader: Reader, key: str) -> Told:
     season = reader.season
     member, names = season.roster.get(key), reader.names
     if member is None or key not in names:
-        raise NoSuchThing(f"There is no player {key[:80]!r} in this league {there_are(key[:80], list(names))}.")
+        raise no_such("player", key, list(names), "Players")
     standings = season.standings()
     row = next(row for row in standings if row.player_id == key)
     pairings = [pairing for pairing in season.schedule.pairings if key in pairing.players]
     matches = [_match(reader, pairing, key) for pairing in pairings]
     finished = [match for match in matches if match["result"]]
-    is_over = season.phase is Phase.COMPLETED
     return {
         "page_title": names[key],
         "player_id": key,
@@ -38,24 +44,19 @@ def read(reader: Reader, key: str) -> Told:
         "row": row,
         "players": len(standings),
         "state_now": state_of(reader, member),
-        "is_barred": member.is_barred,
         "speech": speech_of(member),
         "version_told": member.agent.version,
-        "technical": sum(match["sign"] is LOST_TECHNICALLY for match in finished),
+        "technical": season.table.tally(key).technical_losses,
         "broken_off": sum(match["sign"] is BROKEN_OFF for match in finished),
         "tolerated": season.tolerated().get(key, ()),
         "matches": matches,
         "form": finished[-FORM:],
         "failed": [match for match in finished if key in match["failures"]],
         "duels": _duels(matches, standings),
-        "is_over": is_over,
         "places": [places[key] for places in reader.chronicle.places if key in places],
         "leaders": [next(iter(places.values())) for places in reader.chronicle.places if key in places],
-        "files": [
-            Played(match["result"], match["referee_id"], reader.paths.match(season.league_id, match["match_id"]))
-            for match in finished
-        ],
-        "history": reader.paths.history(key) if is_over else None,
+        "paths": reader.paths,
+        "history": reader.paths.history(key) if season.phase is Phase.COMPLETED else None,
         "own_name": member.agent.display_name,
         "league_id": season.league_id,
     }
@@ -65,14 +66,35 @@ def work(told: Told) -> Told:
     """Adds the charts, and what the files know."""
     player_id, history = told["player_id"], told["history"]
     opponents = {match["match_id"]: match["opponent_id"] for match in told["matches"]}
+    finished = [(match["result"], match["referee_id"]) for match in told["matches"] if match["result"]]
+    played = _filed(told["paths"], told["league_id"], finished)
     notes = notes_of(history, told["own_name"], told["league_id"], opponents) if history else []
     return {
         **told,
-        "habits": habits_of(player_id, told["files"]),
+        "finished": len(finished),
+        "answers": answers_of(player_id, played),
+        "habits": habits_of(player_id, played),
         "notes": sorted(notes, key=lambda note: (len(note.opponent_id), note.opponent_id)),
         "points_chart": _points_chart(told["places"], told["leaders"]),
         "rank_chart": _rank_chart(told["places"], told["players"]),
     }
+
+
+def _filed(paths: DataPaths, league_id: str, finished: Sequence[tuple[MatchResult, str | None]]) -> list[Played]:
+    """Finished matches, oldest first; the latest with their files, as far as they lie here."""
+    room, found = MOST_BYTES, []
+    for at, (result, referee_id) in enumerate(reversed(finished)):
+        room -= _size(paths.match(league_id, result.match_id))
+        is_read = room >= 0 and at < MOST_FILES
+        found.append(Played(result, read_match(paths, league_id, result, referee_id).content if is_read else None))
+    return found[::-1]
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 def keys(reader: Reader) -> Iterable[str]:
@@ -85,7 +107,6 @@ def _match(reader: Reader, pairing: Pairing, player_id: str) -> dict[str, Any]:
     opponent_id = pairing.player_b if player_id == pairing.player_a else pairing.player_a
     return {
         "match_id": pairing.match_id,
-        "round_id": pairing.round_id,
         "opponent_id": opponent_id,
         "side": "A" if player_id == pairing.player_a else "B",
         "referee_id": referee_id,
@@ -105,13 +126,12 @@ def _duels(matches: Iterable[Mapping[str, Any]], standings: Sequence[StandingsRo
 
 
 def _duel(row: StandingsRow, matches: list[Mapping[str, Any]]) -> dict[str, Any]:
-    signs = [match["sign"] for match in matches if match["result"]]
-    letters = ["L" if sign is BROKEN_OFF else sign.letter[0] for sign in signs]  # as the standings count it
+    columns = [match["sign"].column for match in matches if match["result"]]
     return {
         "opponent": row,
         "matches": matches,
-        "record": "-".join(str(letters.count(letter)) for letter in "WDL") if letters else "",
-        "points": sum(match["points"] or 0 for match in matches) if letters else None,
+        "record": "-".join(str(columns.count(column)) for column in "WDL") if columns else "",
+        "points": sum(match["points"] or 0 for match in matches) if columns else None,
     }
 
 
@@ -123,9 +143,7 @@ def _points_chart(places: Sequence[Place], leaders: Sequence[Place]) -> Any:
     lowest = min(0, *own)
     axes = Axes("round", "points", 0, len(own), lowest, max(lowest + 1, *own, *best))
     summary = f"{own[-1]} points after round {len(places)}; whoever leads the table has {best[-1]}."
-    return line_chart(
-        "points", "Points after each round", summary, axes, [Line("leader", best, "other"), Line("own", own)]
-    )
+    return line_chart("points", "Points after each round", summary, axes, [Line(best, "other"), Line(own)])
 
 
 def _rank_chart(places: Sequence[Place], players: int) -> Any:
@@ -136,7 +154,7 @@ def _rank_chart(places: Sequence[Place], players: int) -> Any:
     summary = (
         f"Rank {ranks[-1]} of {players} after round {len(ranks)}; best rank {min(ranks)}, worst rank {max(ranks)}."
     )
-    return line_chart("rank", "Rank after each round", summary, axes, [Line("own", ranks)])
+    return line_chart("rank", "Rank after each round", summary, axes, [Line(ranks)])
 
 
 PLAYER = Page("players/{key}", "player.html", read, work, keys=keys)

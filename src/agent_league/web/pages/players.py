@@ -1,11 +1,10 @@
 """All players in the order of the standings: how they stand, how they speak, and what was put up with."""
 
-from collections import Counter
 from typing import Any
 
 from agent_league.league.roster import Member
 from agent_league.model.agents import Role
-from agent_league.model.results import Outcome, StandingsRow
+from agent_league.model.results import StandingsRow
 from agent_league.web.agents import speech_of, state_of
 from agent_league.web.page import Page, Told
 from agent_league.web.reader import Reader
@@ -14,16 +13,12 @@ from agent_league.web.reader import Reader
 def read(reader: Reader, _: str) -> Told:
     season = reader.season
     members = {member.agent_id: member for member in season.roster.of(Role.PLAYER)}
-    failed: Counter[str] = Counter()
-    for result in season.results.values():
-        if result.outcome is Outcome.TECHNICAL_LOSS and not result.is_void:
-            failed.update(player_id for player_id in result.players if player_id != result.winner)
     noted = season.tolerated()
     return {
         "players": [
             {
                 **_line(reader, row, members[row.player_id]),
-                "technical": failed[row.player_id],
+                "technical": season.table.tally(row.player_id).technical_losses,
                 "tolerated": noted.get(row.player_id, ()),
             }
             for row in season.standings()

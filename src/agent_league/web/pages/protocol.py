@@ -4,11 +4,10 @@ from collections.abc import Iterable
 
 from agent_league.config.models import Timeouts
 from agent_league.errors import ErrorCode, FrameCode
-from agent_league.model.names import there_are
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tool_words import WORDS
 from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION
-from agent_league.web.page import NoSuchThing, Page, Told
+from agent_league.web.page import Page, Told, no_such
 from agent_league.web.protocol.messages import CODE_WORDS, coded, describe, summaries
 from agent_league.web.reader import Reader
 
@@ -34,7 +33,6 @@ def read(_: Reader, __: str) -> Told:
                 "request": method.request.TYPE if method.request else None,
                 "reply": method.reply.TYPE if method.reply else None,
                 "limit": f"{getattr(limits, method.limit):g} s",
-                "setting": method.limit,
                 "caller": str(method.caller),
             }
             for method in METHODS.values()
@@ -47,17 +45,14 @@ def read(_: Reader, __: str) -> Told:
 
 
 def read_message(_: Reader, key: str) -> Told:
-    return {"page_title": key[:80], "key": key}
+    if key not in (known := _keys()):
+        raise no_such("message", key, known, PROTOCOL.title)
+    return {"key": key}
 
 
 def work_message(told: Told) -> Told:
     """Makes the schema, which takes a moment the first time."""
     found = describe(told["key"])
-    if found is None:
-        known = list(_keys())
-        raise NoSuchThing(
-            f"There is no message {told['key'][:80]!r} in the protocol {there_are(told['key'][:80], known)}."
-        )
     return {**told, "message": found, "page_title": found.message_type, "coded": coded}
 
 
@@ -69,5 +64,9 @@ def _keys() -> list[str]:
     return [key for messages in summaries().values() for key, _, _ in messages]
 
 
-PROTOCOL = Page("protocol", "protocol.html", read, title="Protocol")
-MESSAGE = Page("protocol/{key}", "message.html", read_message, work_message, keys=message_keys)
+def is_settled(_: Reader, __: str) -> bool:
+    return True
+
+
+PROTOCOL = Page("protocol", "protocol.html", read, title="Protocol", is_settled=is_settled)
+MESSAGE = Page("protocol/{key}", "message.html", read_message, work_message, keys=message_keys, is_settled=is_settled)

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent_league.league.season import Phase
+from agent_league.model.result_words import ending, sign_of
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing, Round, Schedule
-from agent_league.web.outcomes import sign_of, told
 from agent_league.web.page import NoSuchThing, Page, Told
 from agent_league.web.reader import Reader
 
@@ -71,7 +71,7 @@ def _schedule(reader: Reader) -> Schedule:
 
 
 def _state(reader: Reader, round_: Round) -> str:
-    return STATES[reader.queries.round_status(round_.round_id)]
+    return STATES[reader.round_status(round_.round_id)]
 
 
 def _in_short(round_: Round, results: Mapping[str, MatchResult], state: str) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _match(reader: Reader, pairing: Pairing, names: dict[str, str]) -> dict[str,
         "referee_id": referee_id,
         "is_finished": result is not None,
         "is_playing": result is None and referee_id is not None,
-        "told": told(result, names) if result else "",
+        "told": ending(result, names) if result else "",
     }
 
 

@@ -1,11 +1,10 @@
-"""Requests of people who play: to take a seat, to see it live, to move. What they may do is the business of `seats`.
+"""Requests of people who play: to take a seat, to see it live, to move. What they may do is the business of `guests`.
 
 The handle in the address is the right to play. What happens is told as a stream of whole parts, each with the number of
 its last change: whoever comes back is told what has changed since.
 """
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from agent_league.errors import Refusal
+from agent_league.web.event_stream import BEGIN, HEADERS, HEARTBEAT_SECONDS, EventIds
 from agent_league.web.framing import read_page, write_page
 from agent_league.web.page import Page, Told
 from agent_league.web.play.guests import Guest, NoSeat, Seats
@@ -26,8 +26,6 @@ from agent_league.web.site import LiveSite
 
 MOST_TABS = 8
 LONGEST_BODY = 4096
-HEARTBEAT_SECONDS = 15.0
-RETRY_MS = 2000
 PRIVATE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 OWN_PAGES = ("same-origin", "none")
 """What a browser says of a request that a page of ours makes, or nobody's."""
@@ -39,7 +37,7 @@ class SeatDesk:
 
     def __init__(self, seats: Seats) -> None:
         self._seats = seats
-        self._boot = secrets.token_hex(4)
+        self._ids = EventIds()
         self._shown: dict[Guest, Shown] = {}
 
     @property
@@ -64,25 +62,24 @@ class SeatDesk:
         if not isinstance(name, str):
             return _answer(422, text="'name' must be a text")
         try:
-            guest = await self._seats.take(name, request.client.host if request.client else "")
+            handle = await self._seats.take(name, request.client.host if request.client else "")
         except NoSeat as error:
             return _answer(409, text=str(error))
-        return _answer(201, handle=guest.handle, name=guest.name)
+        return _answer(201, handle=handle, name=name.strip())
 
     async def _show(self, request: Request) -> Response:
         guest = self._guest(request)
         parts = await self._of(guest).parts()
         page = Page("play/{key}", "seat.html", lambda _, key: _framed(guest, parts, key), title=f"Play: {guest.name}")
-        told = {**read_page(page, guest.handle, guest.reader, LiveSite()), "here": "play"}
+        told = {**read_page(page, request.path_params["handle"], guest.reader, LiveSite()), "here": "play"}
         return HTMLResponse(await run_in_threadpool(write_page, page, told, LiveSite()), headers=PRIVATE)
 
     async def _tell(self, request: Request) -> Response:
         guest = self._guest(request)
         if guest.tabs >= MOST_TABS:
             raise HTTPException(503, f"{MOST_TABS} pages are open on this seat already; close one of them.")
-        known = self._known(request.headers.get("last-event-id", ""))
-        stream = self._stream(self._of(guest), known)
-        return StreamingResponse(stream, media_type="text/event-stream", headers={**PRIVATE, "x-accel-buffering": "no"})
+        known = self._ids.seen(request.scope, guest.version)
+        return StreamingResponse(self._stream(self._of(guest), known), headers={**PRIVATE, **HEADERS})
 
     async def _move(self, request: Request) -> Response:
         guest, wanted = self._guest(request), await _body(request)
@@ -109,22 +106,17 @@ class SeatDesk:
     def _of(self, guest: Guest) -> "Shown":
         return self._shown.setdefault(guest, Shown(guest))
 
-    def _known(self, event_id: str) -> int:
-        """The version that a listener has seen; -1: none of ours."""
-        boot, _, number = event_id.partition("-")
-        return int(number) if boot == self._boot and number.isascii() and number.isdecimal() else -1
-
     async def _stream(self, shown: "Shown", known: int) -> AsyncIterator[bytes]:
         guest = shown.guest
         guest.come()
         try:
-            yield f"retry: {RETRY_MS}\n\n".encode()
+            yield BEGIN
             while True:
                 is_last = guest.is_closed
                 parts = await shown.parts()
                 changed = {name: html for name, (html, version) in parts.items() if version > known}
                 known = max(version for _, version in parts.values())
-                yield _event(f"{self._boot}-{known}", {**shown.facts(), "parts": changed})
+                yield _event(self._ids.of(known), {**shown.facts(), "parts": changed})
                 if is_last:
                     return
                 await guest.change(shown.version, HEARTBEAT_SECONDS)
@@ -161,7 +153,7 @@ class Shown:
         return {
             "turn": {"id": turn.turn_id, "seconds_left": left, "of": span} if turn else None,
             "said": said(told),
-            "is_over": told["is_over"] or told["is_closed"],
+            "is_over": told["is_over"],
         }
 
 

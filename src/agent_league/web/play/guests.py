@@ -1,6 +1,6 @@
 """Seats for people: whoever looks on may take one and plays through it, with nothing but its handle.
 
-Owns who sits where, and how many may; what a person is shown is the business of `seat_parts`, requests that of
+Owns who sits where, and how many may; what a person is shown is the business of `parts`, requests that of
 `desk`. Who makes the players behind the seats knows ports and files: that is `Chairs`.
 """
 
@@ -14,6 +14,14 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from agent_league.errors import AgentLeagueError, Refusal
+from agent_league.model.events import (
+    AgentRegistered,
+    Event,
+    LeagueResumed,
+    LeagueStarted,
+    PauseChanged,
+    RegistrationChanged,
+)
 from agent_league.model.names import is_showable, likeness
 from agent_league.players.app import Player
 from agent_league.players.choices import named
@@ -60,22 +68,22 @@ class Chair(Protocol):
 
 
 class Chairs(Protocol):
-    """Makes chairs, and finds those again that an earlier process has made."""
+    """Makes chairs, and finds those again that an earlier process has made. A key is all that it knows of a handle."""
 
-    def new(self, handle: str, name: str) -> Chair: ...
-    def again(self, handle: str) -> tuple[str, Chair] | None:
+    def new(self, key: str, name: str) -> Chair: ...
+    def known(self) -> Sequence[str]: ...
+    def again(self, key: str) -> tuple[str, Chair] | None:
         """The name and the chair of somebody who sat here before this process; None: nobody did."""
         ...
 
-    def forget(self, handle: str) -> None: ...
+    def forget(self, key: str) -> None: ...
 
 
 class Guest:
     """A person at a seat. `version` grows with everything that there is to see."""
 
-    def __init__(self, chair: Chair, handle: str, name: str, reader: Reader, address: str = "") -> None:
+    def __init__(self, chair: Chair, name: str, reader: Reader, address: str = "") -> None:
         self.chair = chair
-        self.handle = handle
         self.name = name
         self.reader = reader
         self.address = address
@@ -107,7 +115,8 @@ class Guest:
 
     @property
     def turns(self) -> list[Turn]:
-        return sorted(self.chair.mailbox.open_turns, key=lambda turn: turn.closes)
+        """Those that wait for a move, the most urgent first."""
+        return [] if self.is_closed else sorted(self.chair.mailbox.open_turns, key=lambda turn: turn.closes)
 
     @property
     def is_away(self) -> bool:
@@ -136,7 +145,7 @@ class Guest:
         if turn and (self.answered is None or self.answered[0] is not turn):
             self.answered = (turn, played.move)
             self._say(f"{turn.observation.match_id}: you play {named(played.move)}.")
-            self._change()
+            self.note_change()
         return played
 
     async def change(self, known: int, seconds: float) -> None:
@@ -153,7 +162,13 @@ class Guest:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.chair.leave()
         self.is_closed = True
-        self._change()
+        self.note_change()
+
+    def note_change(self) -> None:
+        """There is something else to see."""
+        self.version += 1
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     async def _sit(self) -> None:
         """Follows what happens, from the registration on."""
@@ -163,7 +178,7 @@ class Guest:
                 await self.chair.join()
         self._tasks.append(asyncio.create_task(self._read_rules()))
         while True:
-            self._change()
+            self.note_change()
             for event in await self.chair.mailbox.wait(after, WATCH_SECONDS):
                 after = event.number
                 self._note(event.what)
@@ -171,7 +186,7 @@ class Guest:
     async def _read_rules(self) -> None:
         with suppress(Refusal):
             self.rules = await self.chair.rules(None)
-            self._change()
+            self.note_change()
 
     def _note(self, what: Any) -> None:
         match what:
@@ -196,11 +211,6 @@ class Guest:
         if text:
             self.news.append(text if len(text) <= LONGEST_NEWS else f"{text[:LONGEST_NEWS]}...")
 
-    def _change(self) -> None:
-        self.version += 1
-        self._changed.set()
-        self._changed = asyncio.Event()
-
 
 class Seats:
     """All people who play in this league from a browser."""
@@ -208,53 +218,70 @@ class Seats:
     def __init__(self, reader: Reader, chairs: Chairs) -> None:
         self.reader = reader
         self._chairs = chairs
-        self._guests: dict[bytes, Guest] = {}
-        self._arriving: list[str] = []
+        self._guests: dict[str, Guest] = {}
+        """By the hashes of their handles: how long it takes to compare those tells nothing of a handle."""
+        self._arriving: dict[str, str] = {}
         """The addresses of those who wait for a place."""
         self._is_closed = False
+        reader.season.listen(self._hear)
 
     @property
     def tabs(self) -> int:
+        """Pages that are open on all of them."""
         return sum(guest.tabs for guest in self._guests.values())
 
-    async def take(self, name: str, address: str) -> Guest:
-        """A seat for somebody; raises NoSeat."""
+    async def take(self, name: str, address: str) -> str:
+        """A seat for somebody; its handle. Raises NoSeat."""
         name = name.strip()
         if not is_showable(name) or not 1 <= len(name) <= LONGEST_NAME:
             raise NoSeat(f"A name has 1 to {LONGEST_NAME} characters that people can see.")
         self._check_league(name)
         self._check_room(address)
-        self._arriving.append(address)
         handle = f"tok-{secrets.token_urlsafe(16)}"
+        key = _key(handle)
+        self._arriving[key] = address
         try:
-            chair = await self._joined(handle, name)
+            chair = await self._joined(key, name)
         finally:
-            self._arriving.remove(address)
-        guest = self._guests[_key(handle)] = Guest(chair, handle, name, self.reader, address)
-        return guest
+            del self._arriving[key]
+        self._guests[key] = Guest(chair, name, self.reader, address)
+        return handle
 
     def find(self, handle: str) -> Guest | None:
         """Whose handle this is; after a restart of the manager too, as long as the league goes on."""
-        if not HANDLE.fullmatch(handle):
-            return None
-        if guest := self._guests.get(_key(handle)):
-            return guest
-        known = None if self._is_closed or self._busy() >= MOST_SEATS else self._chairs.again(handle)
-        if known is None:
-            return None
-        name, chair = known
-        guest = self._guests[_key(handle)] = Guest(chair, handle, name, self.reader)
-        return guest
+        return self._at(_key(handle)) if HANDLE.fullmatch(handle) else None
 
     async def close(self) -> None:
         self._is_closed = True
         await asyncio.gather(*(guest.close() for guest in self._guests.values()))
-        for guest in self._guests.values():
+        for key, guest in self._guests.items():
             if guest.chair.is_over:
-                self._chairs.forget(guest.handle)
+                self._chairs.forget(key)
 
-    async def _joined(self, handle: str, name: str) -> Chair:
-        chair = self._chairs.new(handle, name)
+    def _at(self, key: str) -> Guest | None:
+        known = self._guests.get(key)
+        if known or key in self._arriving or self._is_closed or self._busy() >= MOST_SEATS:
+            return known
+        if found := self._chairs.again(key):
+            name, chair = found
+            self._guests[key] = Guest(chair, name, self.reader)
+        return self._guests.get(key)
+
+    def _hear(self, event: Event) -> None:
+        """What people wait for; and a league that goes on finds its players, whether or not their pages are open."""
+        match event:
+            case LeagueStarted() | LeagueResumed():
+                for key in self._chairs.known():
+                    self._at(key)
+            case AgentRegistered() | RegistrationChanged() | PauseChanged():
+                pass
+            case _:
+                return
+        for guest in self._guests.values():
+            guest.note_change()
+
+    async def _joined(self, key: str, name: str) -> Chair:
+        chair = self._chairs.new(key, name)
         try:
             if await chair.join(JOIN_SECONDS) and not self._is_closed:
                 return chair
@@ -262,7 +289,7 @@ class Seats:
         except AgentLeagueError as error:
             why = str(error)
         await chair.leave()
-        self._chairs.forget(handle)
+        self._chairs.forget(key)
         raise NoSeat(why)
 
     def _check_league(self, name: str) -> None:
@@ -280,7 +307,7 @@ class Seats:
         if self._busy() >= MOST_SEATS:
             raise NoSeat(f"All {MOST_SEATS} seats for browsers are taken; an agent of your own can still register.")
         own = sum(guest.address == address for guest in self._guests.values() if _is_playing(guest))
-        if own + self._arriving.count(address) >= MOST_OF_ONE:
+        if own + list(self._arriving.values()).count(address) >= MOST_OF_ONE:
             raise NoSeat(f"{MOST_OF_ONE} people play from your address already; no more can.")
 
     def _busy(self) -> int:
@@ -291,6 +318,5 @@ def _is_playing(guest: Guest) -> bool:
     return not (guest.chair.is_over or guest.chair.failure)
 
 
-def _key(handle: str) -> bytes:
-    """What is compared is no secret: how long it takes tells nothing of a handle."""
-    return hashlib.sha256(handle.encode()).digest()
+def _key(handle: str) -> str:
+    return hashlib.sha256(handle.encode()).hexdigest()

@@ -50,7 +50,9 @@ class Spot:
     """A cell of a board, and the move that a click on it makes."""
 
     cell: Cell
-    label: str
+    place: str
+    mark: str
+    """What lies there, in words."""
     option: Option | None = None
     is_button: bool = False
     """Of several cells with the same move one is a button; the others follow it."""
@@ -86,7 +88,7 @@ def read(guest: Guest) -> Told:
         "is_closed": guest.is_closed,
         "is_started": season.phase is not Phase.REGISTRATION,
         "is_paused": season.is_paused,
-        "players": len(guest.reader.names),
+        "missing": guest.reader.missing,
         "fallback": guest.reader.seats.fallback if guest.reader.seats else "",
         "turn": turn,
         "span": guest.span(turn) if turn else 0.0,
@@ -98,7 +100,7 @@ def read(guest: Guest) -> Told:
         "round_opponent": guest.called(guest.round.opponent_id) if guest.round else "",
         "last": last,
         "last_opponent": guest.called(last[0].opponent_id) if last else "",
-        "rows": _around(rows, guest.own_id),
+        "rows": around(rows, guest.own_id),
         "place": next((row for row in rows if row.player_id == guest.own_id), None),
         "count": len(rows),
         "news": list(guest.news)[::-1],
@@ -192,7 +194,7 @@ def _drawn(position: Position, legal: Sequence[Move], *, clickable: bool = True)
     rounds = tuple(part for part in parts if isinstance(part, Rounds))
     rest = tuple(part for part in parts if part is not board and part not in rounds)
     return {
-        "cells": _spots(board, legal) if board else [],
+        "cells": _spots(board, legal, position.seat) if board else [],
         "is_round": bool(board and board.is_round),
         "width": len(board.rows[0]) if board else 0,
         "scene": draw_scene(Scene(rest, scene.said if scene else ""), position.names) if rest else "",
@@ -200,7 +202,7 @@ def _drawn(position: Position, legal: Sequence[Move], *, clickable: bool = True)
         "rounds": draw_scene(Scene(rounds), position.names) if rounds else "",
         "text": _in_words(position, scene),
         "side": position.seat,
-        "you_are": _you_are(position) if board else "",
+        "you_are": _you_are(position, board) if board else "",
     }
 
 
@@ -216,8 +218,10 @@ def _in_words(position: Position, scene: Scene | None) -> str:
         return ""
 
 
-def _you_are(position: Position) -> str:
-    """The line of the picture that tells a seat its mark."""
+def _you_are(position: Position, board: Board) -> str:
+    """What tells a seat its mark: the line of the picture, unless there are discs, which have no letters on them."""
+    if board.is_round:
+        return "Your discs look like this."
     lines = drawn(position.game_type, position.view, position.seat).splitlines()
     return next((line for line in lines if line.startswith("You are ")), "")
 
@@ -226,7 +230,7 @@ def _is_blank(part: Part) -> bool:
     return isinstance(part, Tiles) and not any(tile.text or tile.label or tile.note for tile in part.tiles)
 
 
-def _spots(board: Board, legal: Sequence[Move]) -> list[list[Spot]]:
+def _spots(board: Board, legal: Sequence[Move], seat: int) -> list[list[Spot]]:
     """The lowest empty cell of a move is its button."""
     options: dict[tuple[int, int], Option] = {}
     buttons: dict[int, tuple[int, int]] = {}
@@ -238,7 +242,10 @@ def _spots(board: Board, legal: Sequence[Move]) -> list[list[Spot]]:
                 if not cell.text or place not in buttons:
                     buttons[place] = (x, y)
     return [
-        [Spot(cell, _label(board, x, y), options.get((x, y)), (x, y) in buttons.values()) for x, cell in enumerate(row)]
+        [
+            Spot(cell, _named(board, x, y), _mark(board, cell, seat), options.get((x, y)), (x, y) in buttons.values())
+            for x, cell in enumerate(row)
+        ]
         for y, row in enumerate(board.rows)
     ]
 
@@ -250,13 +257,21 @@ def _place_of(move: Move | None, legal: Sequence[Move]) -> int | None:
     return legal.index(found[0]) + 1 if found else None
 
 
-def _label(board: Board, x: int, y: int) -> str:
-    row, column = f"row {y + 1}", f"column {board.columns[x] if board.columns else x + 1}"
-    return f"{row}, {column}"
+def _named(board: Board, x: int, y: int) -> str:
+    """Where a cell is: in a column that has a name (it may count from 0) by its height, else in a row from the top."""
+    if board.columns:
+        return f"column {board.columns[x]}, height {len(board.rows) - y}"
+    return f"row {y + 1}, column {x + 1}"
 
 
-def _around(rows: Sequence[StandingsRow], own_id: str) -> list[StandingsRow]:
-    """The table near a player: the first one, those around it."""
+def _mark(board: Board, cell: Cell, seat: int) -> str:
+    if board.is_round and cell.side is not None:
+        return "your disc" if cell.side == seat else "the other's disc"
+    return cell.text
+
+
+def around(rows: Sequence[StandingsRow], own_id: str) -> list[StandingsRow | int]:
+    """The table near a player: the first one, how many are left out (never just one), those around it."""
     own = next((index for index, row in enumerate(rows) if row.player_id == own_id), 0)
-    near = rows[max(0, own - NEIGHBOURS) : own + NEIGHBOURS + 1]
-    return [*(rows[:1] if own > NEIGHBOURS else ()), *near]
+    first, end = own - NEIGHBOURS, own + NEIGHBOURS + 1
+    return list(rows[:end]) if first <= 2 else [rows[0], first - 1, *rows[first:end]]

@@ -17,7 +17,6 @@ NICE_STEPS = (1, 2, 5)
 class Line:
     """What is drawn: a value for each step."""
 
-    name: str
     values: Sequence[int]
     kind: str = "own"
     """What the style sheet knows it by: `own`, or `other` for what it is compared with."""

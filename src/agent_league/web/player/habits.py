@@ -1,27 +1,20 @@
 """How a player plays, as far as anybody can know from its finished matches.
 
-Moves come from what the league recorded of a match, else from the match's file; it is read where the referee's file
-lies in this SHARED folder and tells of the match as the league has it. Nothing here knows a game.
+Moves come from what the league recorded of a match, else from the match's file. Nothing here knows a game.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import orjson
 
 from agent_league.model.names import printable
+from agent_league.model.result_words import sign_of
 from agent_league.model.results import MatchResult
-from agent_league.storage.files import read_object
-from agent_league.web.outcomes import sign_of
 
-MOST_MATCHES = 200
-"""The latest so many are looked at."""
-MOST_BYTES = 16 * 1024 * 1024
-"""Of files, for one player."""
 MOST_SHOWN = 9
 MOST_REPLIES = 3
 LONGEST_MOVE = 32
@@ -32,11 +25,10 @@ Steps = list[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A finished match, and where its file would be."""
+    """A finished match, and its file where it could be read."""
 
     result: MatchResult
-    referee_id: str | None
-    file: Path
+    file: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +51,9 @@ class Reaction:
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """`matches` were looked at; of `left_out` nobody knows the moves, or there were too many."""
+    """From so many `moves` in so many `matches`; of the rest nobody knows the moves."""
 
     matches: int
-    left_out: int
     moves: int
     shares: Sequence[Share]
     openings: Sequence[Share]
@@ -72,9 +63,9 @@ class Habits:
     """What follows a move of the opponent's in the same match."""
 
 
-def habits_of(player_id: str, played: Sequence[Played]) -> Habits:
+def habits_of(player_id: str, played: Iterable[Played]) -> Habits:
     """Of the player in these matches, oldest first."""
-    known = [(match.result, steps) for match, steps in _read(played[-MOST_MATCHES:]) if steps]
+    known = [(match.result, steps) for match in played if (steps := _steps(match))]
     moves: Counter[str] = Counter()
     openings: Counter[str] = Counter()
     after: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -92,7 +83,6 @@ def habits_of(player_id: str, played: Sequence[Played]) -> Habits:
             then[f"a match that it {how}"][opening] += 1
     return Habits(
         matches=len(known),
-        left_out=len(played) - len(known),
         moves=moves.total(),
         shares=shares_of(moves),
         openings=shares_of(openings),
@@ -127,43 +117,16 @@ def _replies(player_id: str, steps: Steps) -> Iterator[tuple[str, str]]:
         seen = _word(theirs[0]) if theirs else seen
 
 
-def _read(played: Iterable[Played]) -> Iterator[tuple[Played, Steps]]:
-    room = MOST_BYTES
-    for match in played:
-        steps = _recorded(match.result)
-        if steps is None:
-            size = _size(match.file)
-            steps = _filed(match) if size <= room else None
-            room -= size
-        yield match, steps or []
-
-
-def _recorded(result: MatchResult) -> Steps | None:
-    """The moves among the details of a result, in either form in which referees report them."""
-    moves, choices = result.details.get("moves"), result.details.get("choices")
-    if isinstance(moves, list) and all(isinstance(step, Mapping) for step in moves):
-        return moves
+def _steps(match: Played) -> Steps | None:
+    """The moves of a match: among the details of its result, in either form in which referees report them, or filed."""
+    details, filed = match.result.details, (match.file or {}).get("moves")
+    for moves in (details.get("moves"), filed):
+        if isinstance(moves, list) and all(isinstance(step, Mapping) for step in moves):
+            return moves
+    choices = details.get("choices")
     if isinstance(choices, Mapping) and not any(isinstance(made, list) for made in choices.values()):
         return [choices]
     return None
-
-
-def _filed(match: Played) -> Steps | None:
-    """The moves in a match's file, where it tells of the match that the league has recorded."""
-    file, result = read_object(match.file) or {}, match.result
-    told, moves = file.get("result"), file.get("moves")
-    if not isinstance(told, dict) or not isinstance(moves, list) or not all(isinstance(step, dict) for step in moves):
-        return None
-    found = (file.get("match_id"), file.get("referee_id"), told.get("status"), told.get("winner_player_id"))
-    recorded = (result.match_id, match.referee_id, str(result.outcome), result.winner)
-    return moves if found == recorded else None
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:
-        return 0
 
 
 def _word(move: Any) -> str:

@@ -153,13 +153,11 @@ def summaries() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
 
 
 @cache
-def describe(key: str) -> Description | None:
-    """A message by its key; None where there is no such."""
+def describe(key: str) -> Description:
+    """A message by its key, one of those in `summaries`."""
     if key.startswith(V1_KEY):
         return _older(key.removeprefix(V1_KEY))
-    model = v2.MESSAGES.get(key)
-    if model is None:
-        return None
+    model = v2.MESSAGES[key]
     schema = _schemas()[key]
     asked = tuple(method for method in METHODS.values() if method.request is model)
     answers = tuple(method for method in METHODS.values() if method.reply is model)
@@ -170,10 +168,8 @@ def describe(key: str) -> Description | None:
     )
 
 
-def _older(message_type: str) -> Description | None:
-    model = v1.MESSAGES.get(message_type)
-    if model is None:
-        return None
+def _older(message_type: str) -> Description:
+    model = v1.MESSAGES[message_type]
     schema = _schemas_v1()[message_type]
     told = sample(schema, SENDERS_V1[message_type], PROTOCOL_V1)
     if model.MATCH_ID:

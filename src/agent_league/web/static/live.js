@@ -5,63 +5,10 @@
   const line = document.getElementById("connection");
   if (!line || !window.EventSource) return;
 
-  const LONGEST_WAIT = 30000;
-  const SILENCE = 40000; // the manager says something every 15 s
-  const HIDDEN = 60000; // a browser opens only six connections to one place, and each tab holds one
   const still = window.matchMedia("(prefers-reduced-motion: reduce)");
   const heading = document.title;
-  let source = null;
-  let last = "";
-  let failures = 0;
-  let retrying = 0;
-  let silence = 0;
-  let hiding = 0;
-
-  function show(state, words) {
-    line.hidden = false;
-    line.dataset.state = state;
-    if (line.textContent !== words) line.textContent = words;
-  }
-
-  function connect() {
-    disconnect();
-    const since = last ? "?since=" + encodeURIComponent(last) : "";
-    source = new EventSource(line.dataset.events + since);
-    source.onopen = function () {
-      failures = 0;
-      show("live", "Live");
-      heard();
-    };
-    source.onmessage = function (message) {
-      heard();
-      last = message.lastEventId;
-      apply(JSON.parse(message.data));
-    };
-    source.addEventListener("beat", heard);
-    source.onerror = retry;
-    heard();
-  }
-
-  function disconnect() {
-    if (source) source.close();
-    source = null;
-    clearTimeout(silence);
-    clearTimeout(retrying);
-  }
-
-  function heard() {
-    clearTimeout(silence);
-    silence = setTimeout(retry, SILENCE);
-  }
-
-  function retry() {
-    disconnect();
-    if (state().phase === "COMPLETED") show("over", "The manager has ended");
-    else show("away", "Not connected; trying again");
-    const wait = Math.min(LONGEST_WAIT, 1000 * 2 ** failures) * (0.75 + Math.random() / 2);
-    failures += 1;
-    retrying = setTimeout(connect, wait);
-  }
+  const CALM_MS = 1000;
+  let lastMove = -CALM_MS;
 
   function apply(sections) {
     const focused = document.activeElement;
@@ -125,18 +72,33 @@
     return found;
   }
 
-  /* Rows that changed their place glide there. */
+  /* Rows that changed their place glide there, where they are seen. All is measured first: whoever measures between
+     two changes has the page laid out anew each time. While places change all the time nothing glides: a table whose
+     rows are always on their way is never in order. */
   function glide(place, before) {
     if (still.matches || document.hidden) return;
+    const moves = [];
     for (const row of place.querySelectorAll("[data-flip] [data-key]")) {
       const from = before.get(row.dataset.key);
-      const moved = from === undefined ? 0 : from - row.offsetTop;
-      if (!moved) continue;
-      row.animate([{ transform: "translateY(" + moved + "px)" }, { transform: "none" }], {
+      const far = from === undefined ? 0 : from - row.offsetTop;
+      if (far && isSeen(row)) moves.push([row, far]);
+    }
+    if (!moves.length) return;
+    const inHaste = performance.now() - lastMove < CALM_MS;
+    lastMove = performance.now();
+    for (const [row, far] of moves) {
+      for (const running of row.getAnimations()) running.cancel();
+      if (inHaste) continue;
+      row.animate([{ transform: "translateY(" + far + "px)" }, { transform: "none" }], {
         duration: 450,
         easing: "cubic-bezier(0.2, 0.7, 0.2, 1)",
       });
     }
+  }
+
+  function isSeen(row) {
+    const box = row.getBoundingClientRect();
+    return box.bottom > 0 && box.top < window.innerHeight;
   }
 
   /* Times as this person's clock has them. */
@@ -172,21 +134,16 @@
     document.title = state().title + " · " + heading;
   }
 
-  document.addEventListener("visibilitychange", function () {
-    clearTimeout(hiding);
-    if (document.hidden) hiding = setTimeout(disconnect, HIDDEN);
-    else if (!source) connect();
-  });
-  window.addEventListener("pagehide", disconnect);
-  window.addEventListener("pageshow", function (event) {
-    if (event.persisted) connect();
-  });
-  window.addEventListener("online", connect);
-
   setInterval(function () {
     if (!document.hidden) age(document);
   }, 1000);
   dress(document);
   entitle();
-  connect();
+  window.followStream({
+    address: line.dataset.events,
+    line: line,
+    take: apply,
+    lost: () => (state().phase === "COMPLETED" ? "The manager has ended" : ""),
+    restsHidden: true,
+  });
 })();

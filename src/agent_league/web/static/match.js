@@ -29,8 +29,8 @@
         if (isNow) {
           mark.setAttribute("aria-current", "step");
           const around = mark.closest(".window");
-          const far = mark.offsetTop - around.offsetTop;
-          if (far < around.scrollTop + 40 || far > around.scrollTop + around.clientHeight - 60) around.scrollTop = far - around.clientHeight / 2;
+          const far = mark.getBoundingClientRect().top - around.getBoundingClientRect().top;
+          if (far < 40 || far > around.clientHeight - 60) around.scrollTop += far - around.clientHeight / 2;
         } else mark.removeAttribute("aria-current");
       });
       slider.value = at;

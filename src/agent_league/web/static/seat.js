@@ -4,52 +4,36 @@
   const seat = document.getElementById("seat");
   const now = document.getElementById("part-now");
   const announcer = document.getElementById("announcer");
-  const connection = document.getElementById("connection");
   const problem = document.getElementById("seat-problem");
   const address = "/play/" + encodeURIComponent(seat.dataset.handle);
   const title = document.title;
-  const RETRY_MS = 3000;
+  const LONGEST_WAIT_MS = 5000;
+  const MOVE_MS = 8000;
   const TICK_MS = 100;
   const ANNOUNCED = [10, 5];
   const LOW = 5;
   let turn = null;
   let said = "";
   let sending = false;
-  let source = null;
+  let isLost = false;
 
   /* The stream. */
 
-  function connect() {
-    source = new EventSource(address + "/events");
-    source.onopen = () => tellConnection("Connected", "live");
-    source.onmessage = (event) => take(JSON.parse(event.data));
-    source.onerror = () => {
-      tellConnection("Not connected, trying again", "loss");
-      if (source.readyState === EventSource.CLOSED) {
-        setTimeout(reconnect, RETRY_MS);
-      }
-    };
-  }
-
-  async function reconnect() {
+  async function whyGone() {
     const answer = await fetch(address, { cache: "no-store" }).catch(() => null);
-    if (answer && answer.status === 404) {
-      tellConnection("This seat is gone", "loss");
-      stopTurn();
-      problem.textContent = "There is no such seat here any more: seats end with their league.";
-    } else {
-      connect();
-    }
+    if (!answer || answer.status !== 404) return "";
+    stopTurn();
+    problem.textContent = "There is no such seat here any more: seats end with their league.";
+    return "This seat is gone";
   }
 
-  function tellConnection(text, kind) {
-    if (connection.textContent !== text) {
-      connection.textContent = text;
-      connection.className = "chip " + kind;
-    }
+  function noteLost() {
+    isLost = true;
+    return "";
   }
 
   function take(news) {
+    isLost = false;
     const wasIn = now.contains(document.activeElement);
     const isFree = wasIn || document.activeElement === document.body;
     for (const [name, html] of Object.entries(news.parts)) {
@@ -57,6 +41,7 @@
     }
     follow(news.turn);
     if (news.parts.now !== undefined) {
+      sending = false;
       problem.textContent = "";
       if (isFree && turn) focusFirst();
       else if (wasIn) now.focus({ preventScroll: true });
@@ -66,10 +51,7 @@
       said = heard;
       announce(news.said);
     }
-    if (news.is_over) {
-      source.close();
-      tellConnection("Finished", "");
-    }
+    if (news.is_over) stream.end("Finished");
   }
 
   /* The same words once more are only heard where the text changes. */
@@ -97,10 +79,7 @@
     turn = { id: told.id, of: told.of, ends: ends, announced: isNew ? announcedAt(told.seconds_left) : turn.announced };
     now.classList.add("asked");
     document.title = "Your move · " + title;
-    if (isNew) {
-      sending = false;
-      if (document.hidden && navigator.vibrate) navigator.vibrate(80);
-    }
+    if (isNew && document.hidden && navigator.vibrate) navigator.vibrate(80);
     count();
   }
 
@@ -137,21 +116,29 @@
 
   async function play(move, chosen) {
     if (!turn || sending) return;
+    if (isLost) { // a manager that was started again may ask for another move than this page shows
+      problem.textContent = "Not connected at the moment; your move can't be sent.";
+      return;
+    }
     const id = turn.id;
     sending = true;
     problem.textContent = "";
     now.classList.add("sending");
     if (chosen) chosen.classList.add("chosen");
-    let text = "The league manager doesn't answer; your move is not in yet.";
+    const patience = new AbortController();
+    const limit = setTimeout(() => patience.abort(), MOVE_MS);
+    let text = "The league manager doesn't answer; your move may not be in. Try again.";
     try {
       const answer = await fetch(address + "/move", {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify(Object.assign({ turn_id: id }, move)),
+        signal: patience.signal,
       });
       const isJson = (answer.headers.get("Content-Type") || "").startsWith("application/json");
       text = answer.ok ? "" : isJson ? (await answer.json()).text : "The move was refused (" + answer.status + ").";
     } catch { /* said below */ }
+    clearTimeout(limit);
     now.classList.remove("sending");
     if (text) {
       if (turn && turn.id === id) sending = false;
@@ -255,5 +242,12 @@
   now.addEventListener("focusin", aim);
 
   setInterval(count, TICK_MS);
-  connect();
+  const stream = window.followStream({
+    address: address + "/events",
+    line: document.getElementById("connection"),
+    take: take,
+    lost: noteLost,
+    gone: whyGone,
+    longestWait: LONGEST_WAIT_MS,
+  });
 })();

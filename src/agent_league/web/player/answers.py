@@ -1,0 +1,92 @@
+"""How a player has answered its referees: how fast, and what went wrong, also where that lost it no match.
+
+From the transcripts of its matches. What a file says is anybody's, and counts as far as it can be read.
+"""
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent_league.errors import ErrorCode
+from agent_league.model.names import printable
+from agent_league.web.player.habits import Played
+
+MOST_MATCHES = 12
+"""Of one kind of trouble, so many matches are named."""
+INVITATION = "handle_game_invitation"
+WORDS: Mapping[str, str] = {
+    ErrorCode.TIMEOUT_ERROR: "no answer in time",
+    ErrorCode.CONNECTION_ERROR: "no connection",
+    ErrorCode.INVALID_MESSAGE_FORMAT: "an answer that can't be read as one, or an error",
+    ErrorCode.MISSING_REQUIRED_FIELD: "an answer without a field that it needs",
+    ErrorCode.INVALID_PARITY_CHOICE: "a choice that is neither even nor odd",
+    ErrorCode.INVALID_MOVE: "a move that the rules don't allow",
+    ErrorCode.AUTH_TOKEN_MISSING: "an answer without its token",
+    ErrorCode.AUTH_TOKEN_INVALID: "an answer with a wrong token",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that went wrong so often; `matches` are the latest of those in which it did."""
+
+    code: str
+    words: str
+    times: int
+    matches: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """To the questions for a move: `asked` so often, of them `again` after a failure; times are of what came."""
+
+    asked: int
+    again: int
+    median_ms: float | None
+    slowest_ms: float | None
+    slowest_in: str
+    """The match of the slowest."""
+    troubles: tuple[Trouble, ...]
+    """The most frequent first; invitations count, too."""
+
+
+def answers_of(player_id: str, played: Iterable[Played]) -> Answers:
+    asked = again = 0
+    times: list[tuple[float, str]] = []
+    troubles: dict[str, list[str]] = {}
+    for match in played:
+        match_id = match.result.match_id
+        for entry in (match.file or {}).get("transcript", ()):
+            if entry.get("player_id") != player_id:
+                continue
+            direction, is_move = entry.get("direction"), _is_for_a_move(entry)
+            if direction == "sent" and is_move:
+                asked += 1
+                again += _number(entry.get("attempt")) > 1
+            elif direction == "received" and is_move:
+                times.append((_number(entry.get("latency_ms")), match_id))
+            elif direction == "failed":
+                troubles.setdefault(printable(str(entry.get("error_code"))[:20]), []).append(match_id)
+    slowest = max(times, default=(None, ""))
+    return Answers(
+        asked=asked,
+        again=again,
+        median_ms=statistics.median(time for time, _ in times) if times else None,
+        slowest_ms=slowest[0],
+        slowest_in=slowest[1],
+        troubles=tuple(
+            Trouble(code, WORDS.get(code, "a failure"), len(where), tuple(dict.fromkeys(where[::-1]))[:MOST_MATCHES])
+            for code, where in sorted(troubles.items(), key=lambda item: (-len(item[1]), item[0]))
+        ),
+    )
+
+
+def _is_for_a_move(entry: Mapping[str, Any]) -> bool:
+    """A question whose answer is a move; notices need none, and are marked by their names."""
+    method = str(entry.get("method"))
+    return method != INVITATION and not method.startswith("notify_")
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else 0

@@ -1,0 +1,63 @@
+"""Names from outside: which may be shown, which are one to the eye, and how the rest is spelled."""
+
+import pytest
+
+from agent_league.cli.agents import check_name
+from agent_league.errors import UserError
+from agent_league.model.names import is_showable, likeness, printable
+
+FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
+HEART = "\u2764\ufe0f"
+
+
+@pytest.mark.parametrize(
+    "name", ["Agent Beta", f"{FAMILY} Zoo", f"{HEART}\u200d\U0001f525", "1\ufe0f\u20e3", "Žofie", "愛", "נועה"]
+)
+def test_a_name_that_people_can_see_is_shown_as_it_is(name: str) -> None:
+    assert is_showable(name)
+    assert printable(name) == name
+    check_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        "\u3164",
+        "\u2800",
+        "\u115f",
+        "\uffa0",
+        "a\u034f",
+        "a\ufe0f",
+        "a\u200db",
+        f"{FAMILY}\u200d",
+        "\u200d",
+        "a\u202eb",
+        "a\x1b[1m",
+        "a\nb",
+        "a\U000e0101",
+    ],
+)
+def test_a_name_with_what_nobody_sees_is_refused_in_a_sentence(name: str) -> None:
+    assert not is_showable(name)
+    with pytest.raises(UserError, match="expected 1 to 100 characters that people can see"):
+        check_name(name)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Agent Beta", "agent  beta"),
+        (HEART, "\u2764"),
+        (FAMILY, FAMILY.replace("\u200d", "")),
+        ("1\ufe0f", "1"),
+        ("a\u3164b", "ab"),
+    ],
+)
+def test_names_that_look_alike_are_one(one: str, other: str) -> None:
+    assert likeness(one) == likeness(other)
+
+
+def test_a_joiner_outside_of_a_picture_is_spelled_out() -> None:
+    assert printable(f"{FAMILY}a\u200db") == f"{FAMILY}a\\u200db"
