@@ -15,6 +15,7 @@ from agent_league.errors import LeagueFailed, PortInUse, UserError
 from agent_league.model.events import Event, LeagueCompleted
 from agent_league.players.app import PlayerSettings
 from agent_league.referee.settings import RefereeSettings
+from agent_league.web.chronicle import Chronicle
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
 
@@ -38,6 +39,27 @@ async def test_seats_that_are_done_by_themselves_end_the_serving(small: LeaguePl
         await serve(seats, asyncio.Event(), Watchers(league=events.append))
     assert isinstance(events[-1], LeagueCompleted)
     check_ports(seats)
+
+
+async def test_a_page_that_fails_over_an_event_costs_no_result(
+    small: LeaguePlan, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Chronicle, event: Event) -> None:
+        raise ValueError(type(event).__name__)
+
+    monkeypatch.setattr(Chronicle, "_note", fail)
+    events: list[Event] = []
+    stop = asyncio.Event()
+
+    def watch(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, LeagueCompleted):
+            stop.set()
+
+    async with asyncio.timeout(BOUND):
+        await serve(small.seats, stop, Watchers(league=watch))
+    assert [event.matches for event in events if isinstance(event, LeagueCompleted)] == [1]
+    assert "watcher_failed" in (home / "logs/league" / small.league.league_id / "league.log.jsonl").read_text()
 
 
 async def test_every_agent_answers_health_on_its_own_port_until_it_is_stopped(small: LeaguePlan) -> None:

@@ -97,7 +97,7 @@ def pages_of(seat: ManagerSeat, manager: "LeagueManager") -> Pages:
     reader = Reader(
         manager.season,
         settings.home,
-        Chronicle(manager.season),
+        Chronicle(manager.season, listen=manager.watch),
         meter=manager.meter,
         invitation=Invitation(endpoint, settings.players, settings.referees),
         seats=SeatsOffered(FALLBACK) if settings.seats else None,

@@ -95,7 +95,7 @@ class LeagueManager:
             self.season, words, passes, self._announcer, self._journal, line, manners, system, self.log, rng
         )
         if watch:
-            self.season.listen(self._guarded(watch))
+            self.watch(watch)
         self.changes = Changes()
         self.season.listen(self._tell_changes)
         self._go = asyncio.Event()
@@ -219,16 +219,16 @@ class LeagueManager:
         if self.changes:
             self.changes.tell(*changed_by(event))
 
-    def _guarded(self, watch: Callable[[Event], None]) -> Callable[[Event], None]:
-        """A watcher that fails, a terminal that can't show a name for one, is no reason to stop a league."""
+    def watch(self, watcher: Callable[[Event], None]) -> None:
+        """Tells one who only looks what happens; that it fails, over a name for one, is no reason to stop a league."""
 
         def tell(event: Event) -> None:
             try:
-                watch(event)
+                watcher(event)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is theirs
                 self.log.error("watcher_failed", event=type(event).__name__, error=repr(error))
 
-        return tell
+        self.season.listen(tell)
 
     def _start(self) -> None:
         self.season.start()

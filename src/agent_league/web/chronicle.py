@@ -1,11 +1,12 @@
 """What became of a season so far, kept while it happens: the table after each round, everybody's form, the news."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 from agent_league.clock import Clock, SystemClock
-from agent_league.league.season import Phase, Season
+from agent_league.league.season import Listener, Phase, Season
 from agent_league.league.standings import Table
 from agent_league.model.events import (
     Event,
@@ -50,7 +51,10 @@ class News:
 class Chronicle:
     """Listens to a season. `version` grows with everything that happens in it."""
 
-    def __init__(self, season: Season, clock: Clock | None = None) -> None:
+    def __init__(
+        self, season: Season, clock: Clock | None = None, listen: Callable[[Listener], None] | None = None
+    ) -> None:
+        """`listen` is how it hears of the season, where that is not the season's own."""
         self._season = season
         self._clock = clock or SystemClock()
         self.version = 0
@@ -67,7 +71,12 @@ class Chronicle:
         self._seen_from = (self._clock.now(), len(season.results))
         self._paused_at = self._clock.now() if season.is_paused else None
         self._catch_up()
-        season.listen(self._note)
+        self._listeners: list[Listener] = []
+        (listen or season.listen)(self._hear)
+
+    def listen(self, listener: Listener) -> None:
+        """Tells another part of the pages what happens: none of them may fail in the season's own ear."""
+        self._listeners.append(listener)
 
     @property
     def before(self) -> dict[str, Place]:
@@ -87,6 +96,11 @@ class Chronicle:
         if season.phase is not Phase.RUNNING or season.is_paused or done < ENOUGH or not left:
             return None
         return (self._clock.now() - since).total_seconds() / done * left
+
+    def _hear(self, event: Event) -> None:
+        self._note(event)
+        for listener in self._listeners:
+            listener(event)
 
     def _note(self, event: Event) -> None:
         self.version += 1

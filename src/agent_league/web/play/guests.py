@@ -223,7 +223,7 @@ class Seats:
         self._arriving: dict[str, str] = {}
         """The addresses of those who wait for a place."""
         self._is_closed = False
-        reader.season.listen(self._hear)
+        reader.chronicle.listen(self._hear)
 
     @property
     def tabs(self) -> int:
