@@ -234,7 +234,7 @@ def test_league_start_with_another_home_says_what_is_missing(waiting: Waiting, t
     no_token = league("start", "--home", other)
     assert no_token.returncode == 2
     assert f"can't read the admin token in {other}" in no_token.stderr
-    assert "Is it running, with this --home?" in no_token.stderr
+    assert "Is it running, with this --home (and this --league-id or --game)?" in no_token.stderr
 
 
 def test_league_start_with_a_wrong_token_is_refused(waiting: Waiting, tmp_path: Path) -> None:
@@ -396,7 +396,7 @@ def test_a_database_that_cannot_be_used_is_told_in_a_sentence(tmp_path: Path) ->
 def test_a_manager_that_waits_for_nobody_waits_for_league_start(tmp_path: Path) -> None:
     home = home_with(tmp_path, players=0, referees=0, manager_port=8000)
     with running(["manager", "--port", free_ports(1), "--home", home]) as (manager,):
-        manager.prints("Waiting for `league start`.")
+        manager.prints(f"Waiting for `league start --home {home}`.")
         manager.signal(signal.SIGINT)
         assert_clean(manager)
 
