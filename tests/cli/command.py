@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -126,6 +127,19 @@ class Running:
                 self._news.notify_all()
         with self._news:
             self._news.notify_all()
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A manager that waits for players."""
+
+    port: int
+    home: Path
+    manager: Running
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.port}/mcp"
 
 
 @contextmanager

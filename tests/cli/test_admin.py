@@ -3,7 +3,6 @@
 import json
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,11 @@ import pytest
 from agent_league.cli.admin import Action, admin
 from agent_league.errors import LeagueFailed, UserError
 from agent_league.testing.peers import now
-from tests.cli.command import LEAGUE_ID, Running, free_ports, home_with, league, running
+from tests.cli.command import LEAGUE_ID, Waiting, free_ports, home_with, league, running
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """A manager that waits for players."""
-
-    port: int
-    home: Path
-    manager: Running
-
-    @property
-    def url(self) -> str:
-        return f"http://localhost:{self.port}/mcp"
+class Conducted(Waiting):
+    """The same with what is said to it."""
 
     def register(self, name: str) -> Any:
         """Registers a player whom nobody has to call."""
@@ -55,16 +45,16 @@ class Waiting:
 
 
 @pytest.fixture(scope="module")
-def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waiting]:
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conducted]:
     home, port = tmp_path_factory.mktemp("home"), free_ports(3)
     with running(["manager", "--port", port, "--home", home]) as (manager,):
         manager.prints("Waiting for")
-        here = Waiting(port, home, manager)
+        here = Conducted(port, home, manager)
         assert here.register("Ann")["player_id"] == "P01"
         yield here
 
 
-def test_an_organiser_closes_and_opens_registration_at_the_terminal(waiting: Waiting) -> None:
+def test_an_organiser_closes_and_opens_registration_at_the_terminal(waiting: Conducted) -> None:
     where = ["--home", waiting.home, "--manager", waiting.url]
     closed = league("admin", "close", *where)
     assert (closed.returncode, closed.stdout) == (0, "")
@@ -93,7 +83,7 @@ def test_the_league_that_is_conducted_in_a_folder_is_found_with_its_port(
             assert capsys.readouterr().err == "Registration to league_nim is open.\n" * 2
 
 
-def test_an_organiser_suspends_and_reinstates_a_player(waiting: Waiting, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_organiser_suspends_and_reinstates_a_player(waiting: Conducted, capsys: pytest.CaptureFixture[str]) -> None:
     waiting.admin(Action.SUSPEND, "P01")
     waiting.manager.prints("P01 is suspended: by the organiser")
     waiting.admin(Action.REINSTATE, "P01")
@@ -113,14 +103,14 @@ def test_an_organiser_suspends_and_reinstates_a_player(waiting: Waiting, capsys:
     ],
 )
 def test_what_can_not_be_done_ends_with_a_sentence(
-    waiting: Waiting, action: Action, player: str | None, error: type[Exception], sentence: str
+    waiting: Conducted, action: Action, player: str | None, error: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(error, match=sentence):
         waiting.admin(action, player)
 
 
 def test_a_wrong_token_another_league_and_a_manager_that_is_not_there_are_told(
-    waiting: Waiting, tmp_path: Path
+    waiting: Conducted, tmp_path: Path
 ) -> None:
     guess = tmp_path / "token"
     guess.write_text("tok-admin-0000", encoding="utf-8")

@@ -7,7 +7,6 @@ import stat
 import sys
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,18 @@ import pytest
 
 from agent_league.cli.agents import player
 from agent_league.errors import PortInUse
-from tests.cli.command import LEAGUE_ID, Running, environment, free_ports, home_with, league, lines_of, running, until
+from tests.cli.command import (
+    LEAGUE_ID,
+    Running,
+    Waiting,
+    environment,
+    free_ports,
+    home_with,
+    league,
+    lines_of,
+    running,
+    until,
+)
 
 
 def get(url: str) -> Any:
@@ -165,19 +175,6 @@ def test_league_start_starts_whoever_is_there(tmp_path: Path) -> None:
             for process in (manager, *processes):
                 process.signal(signal.SIGTERM)
             assert_clean(manager, *processes)
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """A manager that waits for more players than will come, with one player and one referee."""
-
-    port: int
-    home: Path
-    manager: Running
-
-    @property
-    def url(self) -> str:
-        return f"http://localhost:{self.port}/mcp"
 
 
 @pytest.fixture(scope="module")
