@@ -17,7 +17,7 @@ import orjson
 from agent_league.clock import format_utc
 
 LEVELS = {"DEBUG": 10, "INFO": 20, "WARN": 30, "WARNING": 30, "ERROR": 40}
-SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "application_key", "token"})
+SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "application_key", "match_key", "token"})
 REDACTED = "[redacted]"
 KEPT_SECRETS = 4
 TOKEN = re.compile(r"tok-[\w-]{8,}", re.ASCII)

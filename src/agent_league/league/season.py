@@ -265,9 +265,9 @@ class Season:
         member = self.roster.get(agent_id)
         return member is not None and member.state is AgentState.SUSPENDED
 
-    def is_ours(self, referee_id: str) -> bool:
-        """Whether a referee knows our match tokens, and so the rest of what the seeds leave open."""
-        member = self.roster.get(referee_id)
+    def is_ours(self, agent_id: str) -> bool:
+        """Whether an agent knows our match tokens, and so the rest of what the seeds leave open."""
+        member = self.roster.get(agent_id)
         return member is not None and member.is_ours
 
     def tolerate(self, agent_id: str, noted: Sequence[str]) -> None:

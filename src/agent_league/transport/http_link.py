@@ -17,7 +17,6 @@ MAX_READ = 2 * MAX_BODY + 64 * 1024
 KEEP_ALIVE_SECONDS = 4
 """Less than the 5 s after which common servers close an idle connection."""
 FRAMING = (b"content-length", b"transfer-encoding")
-SWITCHING = 101
 
 Reply = tuple[int, bytes]
 """Status and body."""
@@ -81,12 +80,12 @@ class Link(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._fail(ValueError("the server wants to speak another protocol"))
+            self._fail(BadAnswer("an answer in another protocol than HTTP"))
         except httptools.HttpParserError as error:
             self._fail(ValueError(f"not an HTTP answer: {error}"))
         else:
             if self._read > MAX_READ:
-                self._fail(_too_long())
+                self._fail(ValueError(f"an answer with more than {MAX_READ} bytes around its body"))
 
     def eof_received(self) -> None:
         """The end of an answer that has no other."""
@@ -106,7 +105,7 @@ class Link(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         self._body = self._body + body if self._body else body
         if len(self._body) > MAX_BODY:
-            self._fail(_too_long())
+            self._fail(BadAnswer(f"an answer of more than {MAX_BODY} bytes"))
 
     def on_message_complete(self) -> None:
         if self._parser.get_status_code() < 200:  # it will answer
@@ -150,7 +149,3 @@ class Link(asyncio.Protocol):
             self._ring_at(self._due)
         else:
             self._fail(TimeoutError())
-
-
-def _too_long() -> BadAnswer:
-    return BadAnswer(f"an answer of more than {MAX_BODY} bytes")
