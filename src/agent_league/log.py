@@ -26,7 +26,7 @@ KEPT_SECRETS = 4
 TOKEN = re.compile(r"tok-[\w-]{8,}", re.ASCII)
 SIGNED = "eyJ"
 """How every signed token begins; it has three parts with dots between."""
-SUSPICIOUS = re.compile(r"tok-|eyJ|token\"|_key\"|\\\\")
+SUSPICIOUS = re.compile(r"tok-|eyJ|token\"|_key\"|\\")
 """Where this isn't in a line of JSON, no token is, nor the name of a field for one, nor anything in disguise."""
 RUN = re.compile(r"[\w.-]+", re.ASCII)
 
