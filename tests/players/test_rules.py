@@ -1,6 +1,7 @@
 """The rules, as a player comes by them: only where somebody asks for them, and never where it would hold up others."""
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -85,7 +86,7 @@ def test_an_observation_may_be_given_its_rules_or_have_them_taken_away() -> None
     assert known.rules is load_game("nim").rules
     seen = sensors.Seen("nim", "R1M1", "P01", "P02", [1])
     found = iter([EVEN_ODD.rules])
-    seen.look_up_rules(lambda: next(found))
+    seen.find_later(Random, lambda: next(found))
     assert seen.rules is seen.rules is EVEN_ODD.rules
     seen.rules = None
     assert seen.rules is None
