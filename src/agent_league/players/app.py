@@ -57,6 +57,7 @@ from agent_league.version import __version__
 TOLD_GAMES = 200
 """The latest games in an answer to `get_player_state`, which must not grow without end."""
 _of_row = attrgetter(*StandingsRow.__slots__)
+_voucher = attrgetter("match_id", "referee_token_sha256")
 BEFORE = {AgentState.REGISTERED: AgentState.INIT, AgentState.ACTIVE: AgentState.REGISTERED}
 
 
@@ -342,7 +343,7 @@ class Player:
         return OK
 
     async def _told_round(self, message: v2.RoundAnnouncement) -> Reply:
-        self._session.vouch({match.match_id: match.referee_token_sha256 for match in message.matches})
+        self._session.vouch(dict(map(_voucher, message.matches)))
         if self._watch:
             self._tell(_announced(message, self.agent_id))
         return await self._told(message)
