@@ -135,9 +135,12 @@ class Projection:
         self._log = log
         self._timer: asyncio.TimerHandle | None = None
 
-    def changed(self) -> None:
+    def changed(self, within: float | None = None) -> None:
+        """It is written within the interval, or within as many seconds as are named."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._interval, self.flush)
+            self._timer = asyncio.get_running_loop().call_later(
+                self._interval if within is None else within, self.flush
+            )
 
     def drop(self) -> None:
         """Forgets what has changed."""
