@@ -132,7 +132,8 @@ class MatchPlay:
         """The points by the league's rule."""
         if self.verdict is None:
             return {}
-        scoring = Scoring(**self.order.scoring.model_dump(include=set(Scoring.__slots__)))
+        rule = self.order.scoring
+        scoring = Scoring(rule.win_points, rule.draw_points, rule.loss_points, rule.technical_loss_points)
         result = MatchResult(
             self.match.match_id,
             self.order.round_id,
@@ -284,6 +285,10 @@ def _words(setting: Setting, player: MatchPlayer) -> Words:
 
 async def _at_once(questions: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
     """The answers to questions that are asked at the same time; where one breaks down, none goes on."""
+    first, *others = questions
+    if not others:
+        return [await first]
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(question) for question in questions]
-    return [task.result() for task in tasks]
+        tasks = [group.create_task(question) for question in others]
+        answer = await first  # in the task that waits anyway
+    return [answer, *(task.result() for task in tasks)]
