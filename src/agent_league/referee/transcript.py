@@ -26,7 +26,7 @@ LONGEST_ANSWER = 16 * 1024
 class Transcript:
     """What was said in one match."""
 
-    def __init__(self, clock: Clock, on_state: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, clock: Clock, on_state: Callable[[], None] | None = None) -> None:
         self._clock = clock
         self._on_state = on_state
         self.lifecycle: list[dict[str, Any]] = []
@@ -35,7 +35,8 @@ class Transcript:
     def entered(self, state: MatchState) -> None:
         if not self.lifecycle or self.lifecycle[-1]["state"] != state:
             self.lifecycle.append({"state": state.value, "at": self._now()})
-            self._on_state()
+            if self._on_state:
+                self._on_state()
 
     def sent(self, player_id: str, method: str, message: Mapping[str, Any], attempt: int = 1) -> None:
         """One of our own messages: its only token is where it belongs."""
