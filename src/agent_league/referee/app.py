@@ -220,7 +220,7 @@ class Referee:
         name = order.game_type
         if is_from_source(name) and takes(self._settings.game_types, name):
             with suppress(Exception):  # whatever is wrong with it is said when the match is to begin
-                await asyncio.to_thread(self._loaded, name, order.game_parameters)
+                await asyncio.to_thread(self._under, name, order.game_parameters)
 
     def _begin(self, order: v2.StartMatch) -> None:
         """Takes a match, unless it has this order already; refuses what it can't take."""
