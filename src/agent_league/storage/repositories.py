@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_league.storage.files import json_bytes, read_object, write_json
+import orjson
+
+from agent_league.storage.files import json_bytes, json_part, read_object, write_json
 from agent_league.storage.paths import DataPaths
 
 SCHEMA_VERSION = "1.0.0"
@@ -55,8 +57,14 @@ class RoundsRepository:
             "rounds": [],
         }
 
-    def save(self, rounds: Sequence[Mapping[str, Any]], last_updated: str) -> None:
-        write_json(
+    @staticmethod
+    def written(round_: Mapping[str, Any]) -> orjson.Fragment:
+        """A round as it stands in the file; whoever keeps it can save one that hasn't changed for next to nothing."""
+        return json_part(round_, level=2)
+
+    def save(self, rounds: Sequence[Mapping[str, Any] | orjson.Fragment], last_updated: str) -> int:
+        """How many bytes the file has now."""
+        return write_json(
             self.path,
             {
                 "schema_version": SCHEMA_VERSION,
