@@ -8,6 +8,8 @@ import pytest
 
 from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentRegistered, AgentStateChanged
+from agent_league.protocol import v2
+from agent_league.protocol.envelope import Message
 from agent_league.testing.peers import ScriptedPlayer, hang
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, MANAGER, Office, within
@@ -243,3 +245,27 @@ async def test_a_player_that_misses_one_kind_of_notice_is_not_suspended(office: 
     await here.start()
     await here.completed()
     assert not [event for event in here.events if isinstance(event, AgentStateChanged)]
+
+
+@pytest.mark.parametrize(
+    ("method", "model"),
+    [
+        ("start_match", v2.StartMatch),
+        ("notify_round", v2.RoundAnnouncement),
+        ("update_standings", v2.LeagueStandingsUpdate),
+        ("notify_round_completed", v2.RoundCompleted),
+        ("notify_league_completed", v2.LeagueCompleted),
+    ],
+)
+async def test_what_is_written_as_it_travels_is_what_its_model_would_write(
+    office: OfficeMaker, method: str, model: type[Message]
+) -> None:
+    here = office({"game_parameters": {"rounds": 3}})
+    versatile = ScriptedPlayer("Versatile", "http://localhost:8190/mcp")
+    here.network.attach(versatile.endpoint, versatile.answer)
+    await versatile.register(here.network, MANAGER, game_types=["*"])
+    players = await here.play(3, referees=({}, {}))
+    heard = [message for agent in (versatile, *players, *here.referees) for message in agent.heard(method)]
+    assert heard
+    for message in heard:
+        assert json.dumps(model.model_validate(message).to_wire()) == json.dumps(message)

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from agent_league.league.queries import Queries
 from agent_league.league.takeover import open_store
-from agent_league.model.events import AgentRegistered
+from agent_league.model.events import AgentRegistered, Event
+from agent_league.storage.files import json_bytes
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import StandingsRepository
 from agent_league.testing.peers import Params, ScriptedPlayer
@@ -90,6 +92,27 @@ async def test_rounds_json_holds_every_round_with_its_matches(office: OfficeMake
     assert [match["match_id"] for match in matches] == ["R1M1", "R1M2", "R2M1", "R2M2", "R3M1", "R3M2"]
     assert all(match["status"] == "WIN" and match["referee_id"] == "REF01" for match in matches)
     assert matches[2]["winner_player_id"] == "P01"
+
+
+async def test_whenever_rounds_json_is_written_it_holds_the_season_as_it_stands(office: OfficeMaker) -> None:
+    """What hasn't changed since the last time is not encoded again; whatever happens must be seen all the same."""
+    here = office()
+    seen: list[str] = []
+
+    def compare(event: Event) -> None:
+        if isinstance(event, AgentRegistered):
+            return
+        here.manager._records.save()
+        afresh = Queries(here.manager.season)
+        expected = [afresh.round_in_file(round_) for round_ in here.manager.season.schedule.rounds]
+        text = league_file(here, "rounds.json").read_bytes()
+        written = json.loads(text)
+        assert text == json_bytes({**written, "rounds": expected})
+        seen.append(type(event).__name__)
+
+    here.manager.season.listen(compare)
+    await here.play(4, referees=({"verdict": won_by_lowest}, {}))
+    assert {"MatchAssigned", "MatchFinished", "RoundStarted", "RoundCompleted", "LeagueCompleted"} <= set(seen)
 
 
 async def test_rounds_json_tells_which_round_is_running(office: OfficeMaker) -> None:

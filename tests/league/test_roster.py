@@ -399,6 +399,22 @@ async def test_a_player_with_its_token_may_bring_a_new_endpoint_and_a_new_name(o
     assert [row.display_name for row in here.manager.season.standings()] == ["Agent One"]
 
 
+async def test_a_name_that_was_given_up_is_free_and_the_new_one_is_taken(office: OfficeMaker) -> None:
+    here = office(OPEN_NETWORK)
+    first = await admitted(here, 1)
+    await here.register("Agent One", address(1), token=first["auth_token"], sender="player:P01")
+    assert_rejected(await here.register("agent  ONE", address(2)), "Duplicate display name")
+    assert (await here.register("Agent 1", address(3)))["player_id"] == "P02"
+
+
+async def test_players_stand_in_the_order_of_their_ids_whenever_they_came(office: OfficeMaker) -> None:
+    here = office()
+    for number in (12, 3, 100, 7):
+        await admitted(here, number, sender=f"player:P{number:02}")
+    assert list(here.manager.season.roster.players()) == ["P03", "P07", "P12", "P100"]
+    assert [member.agent_id for member in here.manager.season.roster.of(Role.PLAYER)] == ["P03", "P07", "P12", "P100"]
+
+
 async def test_the_old_token_ends_when_a_new_one_is_given(office: OfficeMaker) -> None:
     here = office()
     first = (await admitted(here, 1))["auth_token"]

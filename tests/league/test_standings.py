@@ -197,6 +197,23 @@ def test_the_order_in_which_results_arrive_doesnt_matter(
     assert table(EIGHT, *results, by=tiebreakers).rows() == table(EIGHT, *shuffled, by=tiebreakers).rows()
 
 
+@given(seasons(), st.integers(1, 12))
+def test_head_to_head_is_the_sum_over_all_matches_among_those_who_are_level(
+    season: list[MatchResult], played: int
+) -> None:
+    results = season[:played]
+    rows = table(EIGHT, *results, by=()).rows()
+    level = {row.player_id: [other.player_id for other in rows if other.points == row.points] for row in rows}
+
+    def head_to_head(player_id: str) -> int:
+        rivals = level[player_id]
+        among = (one for one in results if player_id in one.players and set(one.players) <= set(rivals))
+        return sum(SEED_SCORING.points(one, player_id) for one in among)
+
+    expected = sorted(rows, key=lambda row: (-row.points, -head_to_head(row.player_id), row.player_id))
+    assert order(table(EIGHT, *results, by=("head_to_head",))) == [row.player_id for row in expected]
+
+
 @given(seasons())
 def test_the_running_table_equals_the_recomputed_one(results: list[MatchResult]) -> None:
     running = table(EIGHT)

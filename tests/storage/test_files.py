@@ -15,12 +15,16 @@ import pytest
 from agent_league.log import JsonLogger
 from agent_league.storage.files import (
     WRITE_INTERVAL_SECONDS,
+    WRITE_RATE,
     LineFile,
     Projection,
+    json_bytes,
+    json_part,
     read_object,
     write_json,
     write_whole,
 )
+from agent_league.testing.virtual_time import in_virtual_time
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 BOUND = 30
@@ -129,6 +133,12 @@ def test_what_is_not_there_is_read_as_none(tmp_path: Path) -> None:
     assert read_object(tmp_path) is None
 
 
+def test_a_part_that_was_written_before_looks_like_one_that_was_not() -> None:
+    part = {"names": ["Ada\n", "Grace"], "empty": [], "deeper": {"1": None, "2": [{}]}}
+    assert json_bytes({"list": [json_part(part, 2), json_part([], 2)]}) == json_bytes({"list": [part, []]})
+    assert json_bytes({"one": json_part(part, 1)}) == json_bytes({"one": part})
+
+
 def test_json_is_written_to_be_read_by_people(tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     write_json(path, {"name": "Zoë", 7: [1, None, True]})
@@ -186,6 +196,18 @@ async def test_writes_are_never_closer_than_the_interval(log: JsonLogger) -> Non
     assert min(gaps) >= WRITE_INTERVAL_SECONDS * 0.99
     assert 0.1 <= WRITE_INTERVAL_SECONDS <= 1
     projection.flush()
+
+
+@in_virtual_time
+async def test_a_large_file_is_written_the_more_rarely(log: JsonLogger) -> None:
+    saves = Saves()
+    projection = Projection(saves, log)
+    for size, pause in ((1, WRITE_INTERVAL_SECONDS), (WRITE_RATE * 3, 3), (2, WRITE_INTERVAL_SECONDS)):
+        projection.wrote(size)
+        changed = asyncio.get_running_loop().time()
+        projection.changed()
+        await asyncio.sleep(10)
+        assert saves.times[-1] - changed == pytest.approx(pause)
 
 
 async def test_a_flush_writes_what_changed_and_only_that(log: JsonLogger) -> None:

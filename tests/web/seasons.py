@@ -26,6 +26,7 @@ def season_of(
     *,
     names: Sequence[str] = (),
     referees: int = 2,
+    room: int = 2,
     game_type: str = "even_odd",
     display_name: str = "Spring league",
     started: bool = True,
@@ -38,7 +39,7 @@ def season_of(
         display_name=display_name,
         game_type=game_type,
         scheduling=Scheduling(format="double_round_robin" if double else "round_robin"),
-        participants=Participants(max_players=max(players, 2)),
+        participants=Participants(max_players=max(players, room)),
     )
     system = SystemConfig(default_league_id=league.league_id)
     season = Season(league, system, SeasonRow(1, league.league_id, "2025-01-15T10:00:00Z", ""), keep)

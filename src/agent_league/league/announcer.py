@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from agent_league.config.models import Timeouts
 from agent_league.errors import CallFailed
@@ -14,7 +15,6 @@ from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.model.results import StandingsRow
 from agent_league.model.schedule import Round
-from agent_league.protocol.envelope import Message
 from agent_league.protocol.v1 import V1Message
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.transport.manners import Call, Manners
@@ -144,7 +144,7 @@ class Announcer:
         self,
         method: str,
         members: Iterable[Member],
-        message: Message | None,
+        message: Mapping[str, Any] | None,
         write_v1: Callable[[], V1Message] | None = None,
     ) -> None:
         """To each member in its dialect; where that has no such notice, nothing.
@@ -156,8 +156,10 @@ class Announcer:
         for member in members:
             protocol = member.how.protocol
             if protocol not in calls:
-                said = (write_v1() if write_v1 else None) if protocol == PROTOCOL_V1 else message
-                calls[protocol] = Call(method, said.to_wire()) if said else None
+                said = message
+                if protocol == PROTOCOL_V1:
+                    said = write_v1().to_wire() if write_v1 else None
+                calls[protocol] = Call(method, said) if said else None
             if (call := calls[protocol]) is None:
                 continue
             bearer, endpoint = self._passes.for_call(member.agent_id), member.agent.endpoint

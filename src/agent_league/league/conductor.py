@@ -251,7 +251,7 @@ class Conductor:
         endpoint = self._season.roster.referees()[referee_id].endpoint
         order, bearer = self._words.start_match(pairing, referee_id), self._passes.for_call(referee_id)
         try:
-            call = Call("start_match", order.to_wire())
+            call = Call("start_match", order)
             self._manners.expect(endpoint, self._season.style_of(referee_id))
             reply = await self._manners.tell(endpoint, call, limit or self._limit, bearer)
         except CallFailed as error:

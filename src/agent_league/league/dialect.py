@@ -1,4 +1,7 @@
-"""What the manager says, in `league.v2`: from the season to messages."""
+"""What the manager says, in `league.v2`: from the season to messages.
+
+What goes out often is written as it travels, in the order of its model's fields, and not read again.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -50,7 +53,7 @@ class ManagerWords:
 
     def round_announcement(
         self, round_: Round, plan: Mapping[str, str], role: Role, referee_id: str | None = None
-    ) -> Message:
+    ) -> dict[str, Any]:
         """The referees' copy carries the players' endpoints, the players' copy does not.
 
         With `referee_id`, the copy for a referee that isn't ours and may know no other start of its matches.
@@ -74,25 +77,23 @@ class ManagerWords:
             elif token_hash := self._season.shown_token(given_to):
                 match["referee_token_sha256"] = token_hash
             matches.append(match)
-        return v2.RoundAnnouncement.write(
+        return v2.RoundAnnouncement.wire(
             **self._envelope(f"conv-round-{round_.round_id}-announce"),
             round_id=round_.round_id,
             matches=matches,
         )
 
-    def start_match(self, pairing: Pairing, referee_id: str) -> Message:
+    def start_match(self, pairing: Pairing, referee_id: str) -> dict[str, Any]:
         keyed = [player_id for player_id in pairing.players if self._season.is_ours(player_id)]
         match_pass = self._passes.for_match(pairing, referee_id, keyed)
-        a, b = (
-            {**self._match_player(player_id), "match_token": match_pass.by_player[player_id]}
-            for player_id in pairing.players
-        )
+        a, b = (self._match_player(player_id, match_pass.by_player[player_id]) for player_id in pairing.players)
         league, scoring = self._season.league, self._season.scoring
-        return v2.StartMatch.write(
+        return v2.StartMatch.wire(
             **self._envelope(f"conv-{pairing.match_id.lower()}-001"),
             round_id=pairing.round_id,
             match_id=pairing.match_id,
             game_type=league.game_type,
+            game_parameters=league.game_parameters,
             player_A=a,
             player_B=b,
             player_A_id=a["player_id"],
@@ -101,19 +102,18 @@ class ManagerWords:
             player_B_endpoint=b["endpoint"],
             match_token=match_pass.shared,
             scoring={name: getattr(scoring, name) for name in scoring.__slots__},
-            game_parameters=league.game_parameters,
         )
 
-    def standings_update(self, round_id: int, rows: Sequence[StandingsRow]) -> Message:
-        return v2.LeagueStandingsUpdate.write(
+    def standings_update(self, round_id: int, rows: Sequence[StandingsRow]) -> dict[str, Any]:
+        return v2.LeagueStandingsUpdate.wire(
             **self._envelope(f"conv-round-{round_id}-standings"),
             round_id=round_id,
             standings=[row.as_dict() for row in rows],
         )
 
-    def round_completed(self, round_: Round, results: Sequence[MatchResult]) -> Message:
+    def round_completed(self, round_: Round, results: Sequence[MatchResult]) -> dict[str, Any]:
         outcomes = [result.outcome for result in results]
-        return v2.RoundCompleted.write(
+        return v2.RoundCompleted.wire(
             **self._envelope(f"conv-round-{round_.round_id}-complete"),
             round_id=round_.round_id,
             matches_completed=len(results),
@@ -127,9 +127,9 @@ class ManagerWords:
             },
         )
 
-    def league_completed(self, rows: Sequence[StandingsRow]) -> Message:
+    def league_completed(self, rows: Sequence[StandingsRow]) -> dict[str, Any]:
         champion = rows[0]
-        return v2.LeagueCompleted.write(
+        message = v2.LeagueCompleted.write(
             **self._envelope("conv-league-complete"),
             total_rounds=len(self._season.schedule.rounds),
             total_matches=len(self._season.results),
@@ -140,6 +140,7 @@ class ManagerWords:
             },
             final_standings=[row.as_dict() for row in rows],
         )
+        return message.to_wire()
 
     def query_response(
         self,
@@ -159,7 +160,7 @@ class ManagerWords:
             fields["standings"] = data["standings"]
         return v2.LeagueQueryResponse.write(**self._envelope(conversation_id), **fields)
 
-    def _match_player(self, player_id: str) -> dict[str, Any]:
+    def _match_player(self, player_id: str, match_token: str) -> dict[str, Any]:
         member: Member | None = self._season.roster.get(player_id)
         if member is None or not isinstance(member.agent, Player):
             raise LookupError(player_id)
@@ -174,6 +175,7 @@ class ManagerWords:
             "standings": {"wins": tally.wins, "losses": tally.losses, "draws": tally.draws},
             "state": str(member.state),
             "failures_in_a_row": member.breaker.failures,
+            "match_token": match_token,
             **({} if self._season.league.game_type in member.agent.game_types else {"move_method": "make_move"}),
         }
 

@@ -6,7 +6,7 @@ from typing import Any
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.season import Season
 from agent_league.model.results import MatchResult
-from agent_league.model.schedule import Pairing, Schedule
+from agent_league.model.schedule import Pairing, Round, Schedule
 from agent_league.protocol.checks import shown
 
 
@@ -44,11 +44,12 @@ class Queries:
             "league_id": self._season.league_id,
             "total_rounds": len(schedule.rounds),
             "total_matches": len(schedule.pairings),
-            "rounds": [
-                {"round_id": round_.round_id, "matches": [self._pairing(p) for p in round_.pairings]}
-                for round_ in schedule.rounds
-            ],
+            "rounds": [self._matches_of(round_) for round_ in schedule.rounds],
         }
+
+    def round_in_file(self, round_: Round) -> dict[str, Any]:
+        """A round as `rounds.json` has it."""
+        return {**self._matches_of(round_), "status": self.round_status(round_.round_id)}
 
     def round(self, round_id: int) -> dict[str, Any]:
         """One round; raises a Refusal where there is none of that number."""
@@ -152,6 +153,9 @@ class Queries:
                 player_id=str(player_id)[:80],
             )
         return player_id
+
+    def _matches_of(self, round_: Round) -> dict[str, Any]:
+        return {"round_id": round_.round_id, "matches": [self._pairing(pairing) for pairing in round_.pairings]}
 
     def _pairing(self, pairing: Pairing) -> dict[str, Any]:
         result = self._season.results.get(pairing.match_id)

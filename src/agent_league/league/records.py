@@ -1,13 +1,15 @@
 """The manager's files and log: `standings.json`, `rounds.json` and `league.log.jsonl` follow the season."""
 
 from pathlib import Path
-from typing import Any
+
+import orjson
 
 from agent_league.clock import Clock, format_utc
 from agent_league.league.queries import Queries
 from agent_league.league.season import Season
 from agent_league.log import JsonLogger
 from agent_league.model.events import Event, LeagueCompleted, MatchAssigned, MatchFinished, brief
+from agent_league.model.schedule import Round
 from agent_league.storage.files import Projection
 from agent_league.storage.repositories import RoundsRepository, StandingsRepository
 
@@ -23,6 +25,8 @@ class Records:
         self._standings = StandingsRepository(season.league_id, home)
         self._rounds = RoundsRepository(season.league_id, home)
         self._projection = Projection(self._ask, log)
+        self._written: dict[int, tuple[str, orjson.Fragment]] = {}
+        """By round: its status, and how it stands in the file until something in it changes."""
         self._due = False
         season.listen(self._on_event)
 
@@ -46,14 +50,17 @@ class Records:
             self._write()
 
     def _on_event(self, event: Event) -> None:
-        details: dict[str, Any] = brief(event)
-        if isinstance(event, MatchAssigned):
-            self._log.debug("MatchAssigned", **details)  # as often as a result, which names the referee too
-            return
-        if isinstance(event, MatchFinished):
-            result = event.result
-            details = {"match_id": result.match_id, "outcome": result.outcome, "winner": result.winner}
-        self._log.info(type(event).__name__, **details)
+        match event:
+            case MatchAssigned():
+                self._written.pop(self._season.pairing(event.match_id).round_id, None)
+                if self._log.enabled("DEBUG"):  # as often as a result, which names the referee too
+                    self._log.debug("MatchAssigned", **brief(event))
+                return
+            case MatchFinished(result):
+                self._written.pop(result.round_id, None)
+                self._log.info("MatchFinished", match_id=result.match_id, outcome=result.outcome, winner=result.winner)
+            case _:
+                self._log.info(type(event).__name__, **brief(event))
         self._projection.changed()
         if isinstance(event, LeagueCompleted):
             self._projection.flush()  # with the commit of the end; once it is told, nobody may be left to write it
@@ -75,7 +82,13 @@ class Records:
         now = format_utc(self._clock.now())
         rows = [row.as_dict() for row in self._season.standings()]
         self._standings.save(rows, self._season.rounds_completed, now)
-        rounds = self._queries.schedule()["rounds"] if self._season.schedule.rounds else []
-        for round_ in rounds:
-            round_["status"] = self._queries.round_status(round_["round_id"])
-        self._rounds.save(rounds, now)
+        self._projection.wrote(self._rounds.save([*map(self._round, self._season.schedule.rounds)], now))
+
+    def _round(self, round_: Round) -> orjson.Fragment:
+        """A round as it stands in the file: most of them have not changed since the last time."""
+        status = self._queries.round_status(round_.round_id)
+        known = self._written.get(round_.round_id)
+        if known is None or known[0] != status:
+            text = self._rounds.written(self._queries.round_in_file(round_))
+            known = self._written[round_.round_id] = (status, text)
+        return known[1]

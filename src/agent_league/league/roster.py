@@ -4,6 +4,7 @@ Decides every application; the reasons of a refusal are those of the protocol.
 """
 
 import re
+from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -130,27 +131,37 @@ class Roster:
         self.rules = rules
         self._members: dict[str, Member] = {}
         self._by_token: dict[str, Member] = {}
+        self._by_name: dict[tuple[Role, str], Member] = {}
+        """By what names have in common that people would take for one another."""
+        self._in_order: dict[Role, list[Member]] = {role: [] for role in Role}
+        self._players: dict[str, Player] | None = None
+        self._referees: dict[str, Referee] | None = None
 
     def __iter__(self) -> Iterator[Member]:
         return iter(self._members.values())
 
     def restore(self, member: Member) -> None:
         """A member that was admitted before this manager started."""
-        self._members[member.agent_id] = self._by_token[member.token_sha256] = member
+        self._enter(member)
 
     def get(self, agent_id: str) -> Member | None:
         return self._members.get(agent_id)
 
     def of(self, role: Role) -> list[Member]:
         """The members of a role, in the order of their ids."""
-        members = (member for member in self if member.role is role)
-        return sorted(members, key=lambda member: (len(member.agent_id), member.agent_id))
+        return self._in_order[role].copy()
 
     def players(self) -> Mapping[str, Player]:
-        return {member.agent_id: member.agent for member in self.of(Role.PLAYER) if isinstance(member.agent, Player)}
+        if self._players is None:
+            agents = (member.agent for member in self._in_order[Role.PLAYER])
+            self._players = {agent.player_id: agent for agent in agents if isinstance(agent, Player)}
+        return self._players
 
     def referees(self) -> Mapping[str, Referee]:
-        return {member.agent_id: member.agent for member in self.of(Role.REFEREE) if isinstance(member.agent, Referee)}
+        if self._referees is None:
+            agents = (member.agent for member in self._in_order[Role.REFEREE])
+            self._referees = {agent.referee_id: agent for agent in agents if isinstance(agent, Referee)}
+        return self._referees
 
     def owner_of(self, token: str, now: datetime) -> Member | None:
         """Whose valid token this is."""
@@ -177,7 +188,7 @@ class Roster:
             raise Rejected(Reason.CLOSED, closed)
         if barred := self._barred_at(application):
             raise Rejected(Reason.CLOSED, f"{barred.agent_id} of this address is suspended by the organiser")
-        if len(self.of(application.role)) >= self._most(application.role):
+        if len(self._in_order[application.role]) >= self._most(application.role):
             raise Rejected(Reason.FULL, f"at most {self._most(application.role)} {application.role}s may take part")
         return self._admit(application, now)
 
@@ -215,9 +226,7 @@ class Roster:
 
     def _named(self, role: Role, display_name: str) -> Member | None:
         """Who has this name already, or one that people would take for it."""
-        name = likeness(display_name)
-        same = (member for member in self if member.role is role)
-        return next((member for member in same if likeness(member.agent.display_name) == name), None)
+        return self._by_name.get((role, likeness(display_name)))
 
     def _barred_at(self, application: Application) -> Member | None:
         """Whom the organiser has suspended, where it applies again under another name."""
@@ -245,12 +254,24 @@ class Roster:
             how=application.how,
             is_ours=application.is_ours,
         )
-        self._members[agent_id] = self._by_token[token_sha256] = member
+        self._enter(member)
         return Admission(member, token, returned=False)
+
+    def _enter(self, member: Member) -> None:
+        if member.agent_id not in self._members:
+            insort(self._in_order[member.role], member, key=_turn)
+        self._members[member.agent_id] = self._by_token[member.token_sha256] = member
+        self._index(member)
+
+    def _index(self, member: Member) -> None:
+        """Makes a member known by what it says of itself."""
+        self._by_name.setdefault(_name_key(member), member)
+        self._players = self._referees = None
 
     def _readmit(self, member: Member, application: Application, now: datetime) -> Admission:
         token, token_sha256, expires = self._new_token(member.agent_id, now)
         del self._by_token[member.token_sha256]
+        self._by_name.pop(_name_key(member), None)
         member.agent = _agent(member.agent_id, application)
         member.token_sha256, member.token_expires = token_sha256, expires
         member.key_sha256 = _key_hash(application) or member.key_sha256
@@ -258,6 +279,7 @@ class Roster:
         member.is_ours = application.is_ours
         member.breaker.record(ok=True)
         self._by_token[token_sha256] = member
+        self._index(member)
         return Admission(member, token, returned=True)
 
     def _new_token(self, agent_id: str, now: datetime) -> tuple[str, str, datetime]:
@@ -278,6 +300,15 @@ class Roster:
 def merged_notes(known: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
     """What was put up with in an agent, each thing once, and not without end."""
     return tuple(dict.fromkeys((*known, *new)))[:MOST_NOTES]
+
+
+def _turn(member: Member) -> tuple[int, str]:
+    """P2 before P10, P99 before P100."""
+    return (len(member.agent_id), member.agent_id)
+
+
+def _name_key(member: Member) -> tuple[Role, str]:
+    return (member.role, likeness(member.agent.display_name))
 
 
 def _key_hash(application: Application) -> str | None:

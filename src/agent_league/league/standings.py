@@ -26,7 +26,9 @@ class Table:
         self._scoring = scoring
         self._tiebreakers = tuple(tiebreakers)
         self._tallies = {player_id: Tally() for player_id in self._names}
-        self._against: dict[tuple[str, str], int] = {}
+        self._against: dict[str, dict[str, int]] = {player_id: {} for player_id in self._names}
+        """The points of each player in its matches with each of those whom it has met."""
+        self._rows: tuple[StandingsRow, ...] | None = None
 
     def tally(self, player_id: str) -> Tally:
         return self._tallies[player_id]
@@ -34,9 +36,11 @@ class Table:
     def rename(self, player_id: str, display_name: str) -> None:
         """A player goes on under another name."""
         self._names[player_id] = display_name
+        self._rows = None
 
     def record(self, result: MatchResult) -> None:
         """Adds one result."""
+        self._rows = None
         for player_id, opponent_id in (result.players, result.players[::-1]):
             tally = self._tallies[player_id]
             points = self._scoring.points(result, player_id)
@@ -49,13 +53,15 @@ class Table:
             else:
                 tally.losses += 1
                 tally.technical_losses += result.outcome is Outcome.TECHNICAL_LOSS
-            meeting = (player_id, opponent_id)
-            self._against[meeting] = self._against.get(meeting, 0) + points
+            against = self._against[player_id]
+            against[opponent_id] = against.get(opponent_id, 0) + points
 
     def rows(self) -> tuple[StandingsRow, ...]:
         """The table in order: points, then the tiebreakers, then the player's id."""
-        ranked = (player_id for level in self._levels() for player_id in level)
-        return tuple(self._row(rank, player_id) for rank, player_id in enumerate(ranked, start=1))
+        if self._rows is None:
+            ranked = (player_id for level in self._levels() for player_id in level)
+            self._rows = tuple(self._row(rank, player_id) for rank, player_id in enumerate(ranked, start=1))
+        return self._rows
 
     def shared_rows(self) -> tuple[StandingsRow, ...]:
         """The table in the same order, but those whom only their ids tell apart share a rank: 1, 1, 3, 3."""
@@ -82,9 +88,16 @@ class Table:
     def _criterion(self, name: str, group: Iterable[str]) -> Callable[[str], float]:
         """What a criterion counts for a player; more is better."""
         if name == "head_to_head":
-            return lambda player_id: sum(self._against.get((player_id, other), 0) for other in group)
+            rivals = frozenset(group)
+            return lambda player_id: self._points_among(rivals, player_id)
         sign = -1 if name in ("losses", "technical_losses") else 1
         return lambda player_id: sign * int(getattr(self._tallies[player_id], name))
+
+    def _points_among(self, rivals: frozenset[str], player_id: str) -> int:
+        """What a player has from its matches with these, gone through by whichever are fewer."""
+        against = self._against[player_id]
+        fewer = against if len(against) < len(rivals) else rivals
+        return sum(against[other] for other in fewer if other in against and other in rivals)
 
     def _row(self, rank: int, player_id: str) -> StandingsRow:
         tally = self._tallies[player_id]

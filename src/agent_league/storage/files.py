@@ -13,6 +13,8 @@ import orjson
 from agent_league.log import JsonLogger
 
 WRITE_INTERVAL_SECONDS = 0.5
+WRITE_RATE = 4 * 1024 * 1024
+"""Bytes per second of one projection at the most: a large file is written the more rarely."""
 DEEPEST = 150
 """Levels of what is read; messages have far fewer, and JSON that is nested deeper can't be written everywhere."""
 _DEEPEST_WRITTEN = 254
@@ -40,13 +42,22 @@ def _created(path: Path, mode: int) -> int:
         return os.open(path, flags, mode)
 
 
-def write_json(path: Path, value: Any) -> None:
-    write_whole(path, json_bytes(value))
+def write_json(path: Path, value: Any) -> int:
+    """How many bytes it has become."""
+    content = json_bytes(value)
+    write_whole(path, content)
+    return len(content)
 
 
 def json_bytes(value: Any) -> bytes:
     """JSON as people read it."""
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
+
+
+def json_part(value: Any, level: int) -> orjson.Fragment:
+    """What stands so deep inside of a larger text of that kind, written once for many such texts."""
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
+    return orjson.Fragment(text.replace(b"\n", b"\n" + b"  " * level))
 
 
 def read_json(text: bytes) -> Any:
@@ -133,14 +144,17 @@ class Projection:
         self._save = save
         self._interval = interval
         self._log = log
+        self._pause = interval
         self._timer: asyncio.TimerHandle | None = None
 
     def changed(self, within: float | None = None) -> None:
         """It is written within the interval, or within as many seconds as are named."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(
-                self._interval if within is None else within, self.flush
-            )
+            self._timer = asyncio.get_running_loop().call_later(self._pause if within is None else within, self.flush)
+
+    def wrote(self, size: int) -> None:
+        """How much the last write was: the next one waits the longer for it."""
+        self._pause = max(self._interval, size / WRITE_RATE)
 
     def drop(self) -> None:
         """Forgets what has changed."""

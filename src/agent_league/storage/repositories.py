@@ -7,7 +7,9 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from agent_league.storage.files import json_bytes, read_object, write_json, write_whole
+import orjson
+
+from agent_league.storage.files import json_bytes, json_part, read_object, write_json, write_whole
 from agent_league.storage.paths import DataPaths, match_name, proposal_name
 
 SCHEMA_VERSION = "1.0.0"
@@ -58,8 +60,14 @@ class RoundsRepository:
             "rounds": [],
         }
 
-    def save(self, rounds: Sequence[Mapping[str, Any]], last_updated: str) -> None:
-        write_json(
+    @staticmethod
+    def written(round_: Mapping[str, Any]) -> orjson.Fragment:
+        """A round as it stands in the file; whoever keeps it can save one that hasn't changed for next to nothing."""
+        return json_part(round_, level=2)
+
+    def save(self, rounds: Sequence[Mapping[str, Any] | orjson.Fragment], last_updated: str) -> int:
+        """How many bytes the file has now."""
+        return write_json(
             self.path,
             {
                 "schema_version": SCHEMA_VERSION,

@@ -47,8 +47,6 @@ WRITE_AHEAD = "PRAGMA journal_mode = WAL"
 SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(1818583397)"
 """One process at a time changes the schema; the number is ours alone. SQLite has one writer anyway."""
 
-WRITE = {kind: text(statement) for kind, statement in tables.WRITE.items()}
-
 MENDED_BY = {
     "SQLITE_CANTOPEN": "the file and its folder must be writable for this user",
     "SQLITE_READONLY": "the file and its folder must be writable for this user",
@@ -93,7 +91,8 @@ class SqlStore:
                 f"The store {self._name} needs psycopg, which can't be used here ({error}). "
                 "Install it: pip install 'agent-league[postgres]'"
             ) from None
-        self._fence = text(tables.FENCE + (" FOR UPDATE" if self._kind == POSTGRES else ""))
+        self._fence = self._prepared(tables.FENCE + (" FOR UPDATE" if self._kind == POSTGRES else ""))
+        self._write = {kind: self._prepared(statement) for kind, statement in tables.WRITE.items()}
         self._season = text(tables.SEASON + (" FOR SHARE" if self._kind == POSTGRES else ""))
         self._connection: Connection | None = None
         self._is_up_to_date = False
@@ -143,11 +142,11 @@ class SqlStore:
         for row in {key_of(row): row for row in rows}.values():
             groups.setdefault(type(row), []).append(tables.values_of(season_id, row))
         with self._transaction() as connection:
-            epoch = connection.execute(self._fence, {"season_id": season_id}).scalar()
+            epoch = connection.exec_driver_sql(self._fence, {"season_id": season_id}).scalar()
             if epoch is None or epoch != self._epochs.get(season_id):
                 raise Deposed(f"Season {season_id} in the store {self._name} is no longer this manager's.")
             for kind, values in groups.items():
-                connection.execute(WRITE[kind], values)
+                connection.exec_driver_sql(self._write[kind], values)
 
     def put_aside(self, league_id: str) -> bool:
         with self._transaction() as connection:
@@ -156,6 +155,10 @@ class SqlStore:
     def close(self) -> None:
         with self._turn:
             self._let_go()
+
+    def _prepared(self, statement: str) -> str:
+        """A statement in the driver's own words, so that nobody translates it each time; SQLite knows ours."""
+        return statement if self._kind == SQLITE else str(text(statement).compile(dialect=self._engine.dialect))
 
     def _load(self, connection: Connection, league_id: str) -> tuple[int, Saved | None]:
         found = _answers(connection, self._season, {"league_id": league_id})

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+import orjson
+
 from agent_league.storage.base import AgentRow, MatchRow, Row, SeasonRow
 
 FENCE = "SELECT epoch FROM seasons WHERE season_id = :season_id"
@@ -81,10 +83,23 @@ JSON_COLUMNS = ("claims", "settings", "result")
 
 def values_of(season_id: int, row: Row) -> dict[str, Any]:
     """What fills the statement that writes this row."""
-    values = {part.name: getattr(row, part.name) for part in fields(row)} | {"season_id": season_id}
+    values = {name: getattr(row, name) for name in row.__slots__}
+    values["season_id"] = season_id
     if isinstance(row, AgentRow):
         values["claims"] = {name: values.pop(name) for name in CLAIMS}
-    return values | {name: json.dumps(values[name]) for name in JSON_COLUMNS if values.get(name) is not None}
+    for name in JSON_COLUMNS:
+        if values.get(name) is not None:
+            values[name] = _text(values[name])
+    return values
+
+
+def _text(value: Any) -> str:
+    """JSON in ASCII, which every database takes; the slow way for what the fast one spells otherwise, or refuses."""
+    try:
+        text = orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(value)
+    return text if text.isascii() else json.dumps(value)
 
 
 def agent_of(answer: Mapping[str, Any]) -> AgentRow:
