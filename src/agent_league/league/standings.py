@@ -31,10 +31,9 @@ class Table:
     def tally(self, player_id: str) -> Tally:
         return self._tallies[player_id]
 
-    def name(self, player_id: str, display_name: str) -> None:
-        """A player takes its place in the table, or goes on under another name."""
+    def rename(self, player_id: str, display_name: str) -> None:
+        """A player goes on under another name."""
         self._names[player_id] = display_name
-        self._tallies.setdefault(player_id, Tally())
 
     def record(self, result: MatchResult) -> None:
         """Adds one result."""
