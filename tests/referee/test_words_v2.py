@@ -38,6 +38,7 @@ async def test_every_message_of_a_match_is_as_its_model_writes_it(
         )
         report = await match.play(game_type=game_type, P01={"standings": {"wins": 2, "losses": 1, "draws": 0}})
     assert (report["result"]["status"] == "TECHNICAL_LOSS") is illegal
+    assert ("tolerated" in report["result"]) is (game_type == "sticks")
     messages = said_in(match)
     assert messages.keys() >= {"GAME_INVITATION", asked, "GAME_OVER", "MATCH_RESULT_REPORT"}
     for message_type, message in messages.items():

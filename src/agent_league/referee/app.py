@@ -246,7 +246,6 @@ class Referee:
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"{self.agent_id} is {self.state}")
         self.state = advance(self.state, AgentState.ACTIVE)
         play = MatchPlay(order, game, self.agent_id, self._desk, self._clock, self._settings.seed, self._changed)
-        self._past.drop(order.match_id)
         self._matches[order.match_id] = play
         self._running[order.match_id] = self._group.create_task(self._see_through(play))
 

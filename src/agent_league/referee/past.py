@@ -60,14 +60,13 @@ class PastMatches(Mapping[str, PastMatch]):
 
     def put(self, play: MatchPlay, content: bytes | None) -> None:
         """Keeps a match as its file has it, or where there is none, what may be told of any match."""
-        self.drop(play.order.match_id)
+        self._drop(play.order.match_id)
         past = PastMatch(play.order, play.match.state, content or orjson.dumps(play.told(in_full=False)))
         self._kept[play.order.match_id] = past
         self._bytes += len(past.content)
         while len(self._kept) > KEPT_MATCHES or (self._bytes > KEPT_BYTES and len(self._kept) > 1):
-            self.drop(next(iter(self._kept)))
+            self._drop(next(iter(self._kept)))
 
-    def drop(self, match_id: str) -> None:
-        """Forgets a match: it is played again, or there is no room for it."""
+    def _drop(self, match_id: str) -> None:
         if past := self._kept.pop(match_id, None):
             self._bytes -= len(past.content)

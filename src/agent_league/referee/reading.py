@@ -14,7 +14,7 @@ from agent_league.log import redacted
 from agent_league.protocol import v1, v2
 from agent_league.protocol.checks import REQUIRED, check_envelope, check_timestamp, read_fields, wrong_type
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.spellings import needed_in, tidied
+from agent_league.protocol.spellings import tidied
 from agent_league.protocol.v1.checks import OTHER_TYPES
 from agent_league.protocol.v1.checks import check_envelope as check_v1_envelope
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
@@ -115,7 +115,6 @@ class Reader:
             plain.items() <= said.items()
             and said.keys() <= model.model_fields.keys()
             and said.keys() >= FILLER.keys()
-            and needed_in(model.TYPE) in said
             and None not in said.values()
             and all(_is_moment(said[name]) for name in TIMESTAMPS if name in said)
         )
