@@ -15,15 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from agent_league.config.home import make_home
 from agent_league.transport.http_client import HttpCarrier
+from bench.plans import Setting
 
 PLAYER = Path(__file__).with_name("lone_player.py")
 WITHOUT, WITH, OPENED = "without", "with", "opened"
 KINDS = (WITHOUT, WITH, OPENED)
-FIRST_PORT = 19500
 QUESTION = b'{"jsonrpc": "2.0", "method": "get_player_state", "params": {}, "id": 1}'
-TURNS, CALLS, IN_FLIGHT = 30, 160, 8
-"""How often each is called in a round, how many calls that are, and how many of them at a time."""
+CALLS, IN_FLIGHT = 160, 8
+"""How many calls a player gets in a turn, and how many of them at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +60,26 @@ class McpCost:
         }
 
 
-def measure_mcp_cost(home: Path, rounds: int) -> McpCost:
-    """Starts the players and calls them, so often."""
+def measure_mcp_cost(setting: Setting, home: Path, rounds: int, turns: int) -> McpCost:
+    """Starts the players so often, and calls each of them in so many turns."""
+    make_home(home)
     cost = McpCost()
     for number in range(rounds):
         with ExitStack() as stack:
-            players = {kind: stack.enter_context(_player(home, kind)) for kind in _in_turn(number)}
+            players = {kind: stack.enter_context(_player(setting, home, kind)) for kind in _in_turn(number)}
             for kind, player in players.items():
                 cost.starts[kind].append(player.spent())
-            for kind, seconds in asyncio.run(_call_in_turn(players)).items():
+            for kind, seconds in asyncio.run(_call_in_turn(players, turns)).items():
                 cost.calls[kind].append(statistics.median(seconds))
     return cost
 
 
-async def _call_in_turn(players: Mapping[str, LonePlayer]) -> dict[str, list[float]]:
+async def _call_in_turn(players: Mapping[str, LonePlayer], turns: int) -> dict[str, list[float]]:
     """CPU seconds that each player spends on a call, turn by turn."""
     seconds: dict[str, list[float]] = {kind: [] for kind in players}
     await _open_session(players[OPENED].endpoint)
     carrier = HttpCarrier()
-    for number in range(TURNS):
+    for number in range(turns):
         for kind in _in_turn(number):
             seconds[kind].append(await _spent_on_a_call(carrier, players[kind]))
     await carrier.close()
@@ -104,10 +106,12 @@ async def _open_session(endpoint: str) -> None:
 
 
 @contextmanager
-def _player(home: Path, kind: str) -> Iterator[LonePlayer]:
-    port = FIRST_PORT + KINDS.index(kind)
+def _player(setting: Setting, home: Path, kind: str) -> Iterator[LonePlayer]:
+    port = setting.lone_port + KINDS.index(kind)
     command = [sys.executable, str(PLAYER), str(home), WITHOUT if kind == WITHOUT else WITH, str(port)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:  # Ctrl-C is ours to answer; the end of its input ends it
         if not process.stdin or not process.stdout or process.stdout.readline() != b"ready\n":
             raise SystemExit("bench: a player did not start")
         yield LonePlayer(f"http://localhost:{port}/mcp", process.stdin, process.stdout)

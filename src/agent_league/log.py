@@ -4,25 +4,30 @@
 whole and at once.
 """
 
+import errno
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import orjson
 
 from agent_league.clock import format_utc
 
 LEVELS = {"DEBUG": 10, "INFO": 20, "WARN": 30, "WARNING": 30, "ERROR": 40}
-SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "application_key", "token"})
+SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "application_key", "match_key", "token"})
 REDACTED = "[redacted]"
 KEPT_SECRETS = 4
 TOKEN = re.compile(r"tok-[\w-]{8,}", re.ASCII)
 SIGNED = "eyJ"
 """How every signed token begins; it has three parts with dots between."""
+SUSPICIOUS = re.compile(r"tok-|eyJ|token\"|_key\"|\\")
+"""Where this isn't in a line of JSON, no token is, nor the name of a field for one, nor anything in disguise."""
 RUN = re.compile(r"[\w.-]+", re.ASCII)
 
 
@@ -58,13 +63,18 @@ def _without_signed(run: re.Match[str]) -> str:
     return text if start < 0 or text.count(".", start) < 2 else text[:start] + REDACTED
 
 
-def _as_json(entry: Mapping[str, Any]) -> str:
-    """One line that a terminal may be shown; the slow way for what the fast one doesn't take or doesn't spell out."""
+def _written(entry: Mapping[str, Any], secrets: Sequence[str]) -> str:
+    """One line that a terminal may be shown, without tokens.
+
+    Nearly every line is plain and holds nothing that looks like one: that can be seen in the line itself.
+    """
     try:
         line = orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
-        return line if line.isprintable() else json.dumps(orjson.loads(line))
     except TypeError:
-        return json.dumps(entry, default=str)
+        return json.dumps(redacted(entry, secrets), default=str)
+    if line.isprintable() and not SUSPICIOUS.search(line) and not any(secret in line for secret in secrets):
+        return line
+    return json.dumps(redacted(orjson.loads(line), secrets))
 
 
 class JsonLogger:
@@ -83,7 +93,7 @@ class JsonLogger:
         self.log_root = Path(log_root)
         self._folder = folder or (f"league/{league_id}" if league_id else "agents")
         self._threshold = LEVELS[level]
-        self._file: TextIO | None = None
+        self._file: FileIO | None = None
         self._closed = False
         self._secrets: tuple[str, ...] = ()
 
@@ -114,15 +124,16 @@ class JsonLogger:
             "event_type": event_type,
             "level": level,
             "microsecond": now.microsecond,  # the seeds' timestamp ends with the second; agents' lines need an order
-            **redacted(details, self._secrets),
+            **details,
         }
-        line = _as_json(entry)
+        line = _written(entry, self._secrets)
         try:
             if self._file is None:
                 self.log_file.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self.log_file.open("a", encoding="utf-8")
-            self._file.write(line + "\n")
-            self._file.flush()
+                self._file = self.log_file.open("ab", buffering=0)
+            data = line.encode() + b"\n"
+            if self._file.write(data) < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if self._closed:
                 self._let_go()
         except OSError as error:  # a full disk must not end a match

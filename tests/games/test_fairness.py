@@ -75,6 +75,7 @@ def test_a_result_that_does_not_follow_from_seed_and_choices_is_named(result: di
         ({"promised": commitment("another")}, "was promised"),
         ({"parameters": {"min_number": 100, "max_number": 109}}, "drawn_number is"),
         ({"parameters": {"min_number": "one"}}, "min_number and max_number must be integers"),
+        ({"parameters": {"min_number": True, "max_number": 10}}, "min_number and max_number must be integers"),
         ({"players": ("P02", "P03")}, "choices have None for P03"),
     ],
 )

@@ -185,6 +185,7 @@ async def chair(
     )
     network.attach(PLAYER, player.dispatcher.answer)
     run = asyncio.create_task(player.run())
+    await asyncio.sleep(0)  # it has begun, and so will put away what it opens
     try:
         async with asyncio.timeout(BOUND_SECONDS):
             if registered:

@@ -36,6 +36,14 @@ async def test_the_same_question_asked_again_gets_the_same_answer(home: Path) ->
             assert len(answers) == 1
 
 
+async def test_an_instant_strategy_is_asked_and_answers_without_a_task(log: JsonLogger) -> None:
+    decision = Decision(Fixed("odd"), log)
+    with pytest.raises(StopIteration) as done:
+        decision.decide(observe()).send(None)
+    assert done.value.value == Thought("odd")
+    assert decision.under_way == 0
+
+
 async def test_a_question_asked_twice_at_once_is_thought_about_once(home: Path) -> None:
     asked = 0
 

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent_league.model.results import StandingsRow
+from agent_league.players import app
 from agent_league.players.happenings import (
     Happening,
     LeagueOver,
@@ -60,3 +63,29 @@ async def test_rounds_tables_errors_and_the_end_are_told_as_they_come(home: Path
         Trouble("R1M1", "E001", "no answer", "asked again"),
         LeagueOver("P02", rank=2, points=1),
     ]
+
+
+async def test_of_what_nobody_watches_nothing_is_made(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(*_: Any) -> None:
+        raise AssertionError("nobody looks at this")
+
+    for name in ("row_of", "_announced", "Invited", "resource_uri"):
+        monkeypatch.setattr(app, name, made)
+    async with chair(home) as seat:
+        seat.player._watch = None
+        await seat.plays("R1M1")
+        announced = seat.manager.message("ROUND_ANNOUNCEMENT", round_id=1, matches=[match("R1M1", "P01", "P02")])
+        assert await seat.call("notify_round", announced) == {"status": "ok"}
+        table = seat.manager.message("LEAGUE_STANDINGS_UPDATE", round_id=1, standings=[ROW])
+        assert await seat.call("update_standings", table) == {"status": "ok"}
+
+
+@pytest.mark.parametrize("wrong", [{"rank": "first"}, {"points": None}, {"player_id": 7}, {"wins": True}])
+async def test_a_table_with_a_wrong_row_is_refused_whether_or_not_anybody_looks(home: Path, wrong: Any) -> None:
+    async with chair(home) as seat:
+        seat.player._watch = None
+        notice = seat.manager.message("LEAGUE_STANDINGS_UPDATE", round_id=1, standings=[ROW, {**ROW, **wrong}])
+        answer = await seat.call("update_standings", notice)
+    (name,) = wrong
+    assert (answer["message_type"], answer["error_code"]) == ("LEAGUE_ERROR", "E002")
+    assert answer["context"]["field"] == f"standings.1.{name}"

@@ -1,5 +1,6 @@
 """Memory: what a player keeps of its games and opponents, on disk and over a restart."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,10 @@ import pytest
 
 from agent_league.log import JsonLogger
 from agent_league.players.happenings import MatchOver
-from agent_league.players.history import History
+from agent_league.players.history import SAVE_INTERVAL_SECONDS, SECONDS_PER_GAME, History
 from agent_league.players.observation import GameRecord
 from agent_league.players.sensors import LONGEST_MOVES
+from agent_league.testing.virtual_time import in_virtual_time
 from tests.players.chair import LEAGUE, Fixed, chair, game_over, invitation
 
 
@@ -191,6 +193,57 @@ async def test_under_a_seed_a_strategy_remembers_this_league_alone(
         await seat.move([1], match_id="R3M1")
     assert [[game.match_id for game in seen.history] for seen in strategy.seen[1:]] == [known, known]
     assert [match["match_id"] for match in saved(home)["matches"]] == ["R0M1", "R1M1"]
+
+
+async def test_under_a_seed_no_move_copies_the_games(home: Path) -> None:
+    strategy = Fixed()
+    async with chair(home, strategy, seed="7") as seat:
+        await seat.plays("R1M1")
+        await seat.plays("R2M1")
+        assert strategy.seen[0].history is strategy.seen[1].history
+        assert strategy.seen[0].history == seat.player.games == seat.player.games_of_season
+
+
+async def test_the_games_of_a_league_are_those_of_its_season_whatever_is_played_again_or_forgotten(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_league.players.history.KEPT_GAMES", 6)
+    monkeypatch.setattr("agent_league.players.history.FORGOTTEN_AT_ONCE", 2)
+    memory = remembered(home)
+    for number in range(20):
+        season, match_id = f"key {number % 2}", f"R{number // 3}M1"
+        memory.expect(season, LEAGUE, match_id)
+        memory.remember(record(season, match_id, "WIN" if number % 4 else "LOSS"))
+        for asked in (season, "key 0"):
+            assert memory.of_league(asked, LEAGUE) == [game for game in memory.games if game.season == asked]
+    assert memory.of_league("key 0", "another league") == []
+    memory.close()
+
+
+@in_virtual_time
+async def test_the_longer_a_memory_the_more_rarely_its_file_is_written(home: Path) -> None:
+    memory = remembered(home)
+    for number in range(100):
+        memory.remember(record("key", f"R{number}M1", "WIN"))
+    await asyncio.sleep(SAVE_INTERVAL_SECONDS + 1)
+    assert len(saved(home)["matches"]) == 100
+    memory.remember(record("key", "R100M1", "WIN"))
+    await asyncio.sleep(SAVE_INTERVAL_SECONDS + 1)
+    assert len(saved(home)["matches"]) == 100
+    await asyncio.sleep(100 * SECONDS_PER_GAME)
+    assert len(saved(home)["matches"]) == 101
+    memory.close()
+
+
+async def test_at_the_end_of_a_league_the_file_is_up_to_date(home: Path) -> None:
+    async with chair(home) as seat:
+        await seat.plays("R1M1")
+        champion = {"player_id": "P02", "display_name": "Beta", "points": 3}
+        notice = seat.manager.message(
+            "LEAGUE_COMPLETED", total_rounds=1, total_matches=1, champion=champion, final_standings=[]
+        )
+        assert await seat.call("notify_league_completed", notice) == {"status": "ok"}
+        assert [match["match_id"] for match in saved(home)["matches"]] == ["R1M1"]
 
 
 @pytest.mark.parametrize("season", ["key", None])

@@ -1,6 +1,7 @@
 """The rules, as a player comes by them: only where somebody asks for them, and never where it would hold up others."""
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -80,12 +81,15 @@ async def test_rules_that_nobody_has_are_none(home: Path) -> None:
     assert strategy.found == [None, None]
 
 
-def test_an_observation_may_be_given_its_rules_or_have_them_taken_away() -> None:
+def test_an_observation_may_be_given_its_rules_or_have_them_taken_away_and_finds_its_dice_once() -> None:
     known = Observation("nim", "R1M1", "P01", "P02", [1], rules=load_game("nim").rules)
     assert known.rules is load_game("nim").rules
     seen = sensors.Seen("nim", "R1M1", "P01", "P02", [1])
     found = iter([EVEN_ODD.rules])
-    seen.look_up_rules(lambda: next(found))
+    dice = iter([Random(1)])
+    seen.find_later(lambda: next(dice), lambda: next(found))
+    assert seen.random is seen.random
+    assert seen.random.random() == Random(1).random()
     assert seen.rules is seen.rules is EVEN_ODD.rules
     seen.rules = None
     assert seen.rules is None

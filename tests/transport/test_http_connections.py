@@ -120,10 +120,9 @@ async def test_that_goes_for_what_follows_a_refused_body_too(hasty: HttpServer) 
         assert (await connection.response()).status == 408
 
 
-async def test_a_refused_body_leaves_no_connection_without_an_end(echo: Echo, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_refused_body_leaves_no_connection_without_an_end(echo: Echo) -> None:
     """It is closed as any other that is idle for long."""
-    monkeypatch.setattr("agent_league.transport.http_server.KEEP_ALIVE_SECONDS", 0.2)
-    async with serving(echo) as server, connected(server.port) as connection:
+    async with serving(echo, patience=1, keep_alive=0.2) as server, connected(server.port) as connection:
         await connection.send(request(b"", "Content-Type: text/plain", "Content-Length: 5"))
         assert (await connection.response()).status == 415
         await connection.send(b"hello")

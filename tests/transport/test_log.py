@@ -203,3 +203,12 @@ def test_a_disk_that_takes_nothing_is_told_on_stderr_and_ends_nothing(
     log = JsonLogger("P01", log_root=tmp_path)
     log.info("event")
     assert "P01.log.jsonl" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("secret", ['quo"ted-secret', "back\\slash-secret", "plain-secret"])
+def test_a_secret_that_json_spells_otherwise_is_struck_out_all_the_same(tmp_path: Path, secret: str) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    log.conceal(secret)
+    log.info("told", words=f"it is {secret}!")
+    (line,) = lines(log)
+    assert line["words"] == "it is [redacted]!"

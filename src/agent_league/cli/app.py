@@ -44,8 +44,8 @@ COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
     ),
 }
 """By heading; each has the name of its function."""
-PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""For a command whose options are another program's."""
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+"""For a command whose options are another program's, and its help with them."""
 LONGEST_HELP = 500
 
 

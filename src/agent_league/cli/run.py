@@ -51,6 +51,9 @@ def run(
         int, typer.Option(min=0, max=MOST_PEOPLE, help="How many people play as well, in the browser.")
     ] = 0,
     referees: Annotated[int | None, typer.Option(min=1, help="How many referees (default: those configured).")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="How many rounds, the first of the schedule (default: as configured).")
+    ] = None,
     strategy: Annotated[
         str, typer.Option(help="Strategies of the players, dealt out in turn.", metavar="NAME[,NAME...]")
     ] = "",
@@ -86,7 +89,8 @@ def run(
     from agent_league.players.strategies import unsuited
 
     started = time.perf_counter()
-    home, loader = open_home(home, with_strict(settings, strict=strict))
+    chosen = [*with_strict(settings, strict=strict), *([f"scheduling.rounds={rounds}"] if rounds else [])]
+    home, loader = open_home(home, chosen)
     request = LeagueRequest(
         home=home,
         league_id=league_id,

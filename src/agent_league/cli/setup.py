@@ -71,10 +71,11 @@ def bench(context: typer.Context) -> None:
     from agent_league.errors import UserError
 
     root = Path(os.environ.get("AGENT_LEAGUE_ROOT", Path(__file__).resolve().parents[3]))
-    script = root / "bench" / "league_bench.py"
-    if not script.is_file():
+    if not (root / "bench" / "__main__.py").is_file():
         raise UserError("`league bench` needs a source checkout; run it as ./league bench there.")
-    raise typer.Exit(subprocess.call([sys.executable, str(script), *context.args]))  # noqa: S603 - our own script
+    paths = os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, "-m", "bench", *context.args]
+    raise typer.Exit(subprocess.call(command, env={**os.environ, "PYTHONPATH": paths}))  # noqa: S603 - our own script
 
 
 def version() -> None:

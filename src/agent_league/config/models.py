@@ -189,6 +189,10 @@ class Scheduling(Settings):
     format: Literal["round_robin", "double_round_robin"] = "round_robin"
     matches_per_round: Annotated[int, Field(ge=1)] | None = None
     """At most so many matches in one round; None: all pairs of the round."""
+    rounds: Annotated[int, Field(ge=1)] | None = None
+    """Only the first so many rounds are played; None: all, until everybody has met everybody."""
+    overlap_rounds: bool = False
+    """Whether players who are free go on into the next round while matches of the last are still played."""
     referee_assignment: AssignmentStrategy = "least_connections"
 
 

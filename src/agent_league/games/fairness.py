@@ -45,7 +45,9 @@ def draw_problem(
     except ConfigError:
         return None
     try:
-        return _result_problem(game.with_parameters(parameters or {}), players, str(seed), result)
+        if parameters and _written(parameters) != _written(game.parameters):
+            game = game.with_parameters(parameters)
+        return _result_problem(game, players, str(seed), result)
     except _TooLong:
         return None
     except (BadParameters, _Unplayable) as error:
@@ -70,10 +72,11 @@ def _result_problem(game: Game, players: tuple[str, str], seed: str, result: Map
     seat = winning_seat(game.rules.returns(state))
     winner = None if seat is None else players[seat]
     expected = {**game.result(state, moves, players), "winner_player_id": winner}
-    for name, value in expected.items():
-        if _written(result.get(name)) != _written(value):
-            return f"{name} is {result.get(name)!r:.80}, but seed and choices give {value!r:.80}"
-    return None
+    told = {name: result.get(name) for name in expected}
+    if _written(told) == _written(expected):
+        return None
+    wrong = next(name for name, value in expected.items() if _written(told[name]) != _written(value))
+    return f"{wrong} is {told[wrong]!r:.80}, but seed and choices give {expected[wrong]!r:.80}"
 
 
 def _play_again(game: Game, players: tuple[str, str], seed: str, choices: Any) -> tuple[State, list[dict[str, Move]]]:

@@ -1,6 +1,7 @@
-"""Conducting a league: rounds one after the other, each match with a referee, results awaited.
+"""Conducting a league: rounds in order, each match with a referee, results awaited.
 
-Acts on what the season says; changes nothing itself. What it tells anybody has been committed before.
+A round begins when the one before is over or, where rounds overlap, as soon as two who meet in it are free; all end in
+order. Acts on what the season says; changes nothing itself. What it tells anybody has been committed before.
 """
 
 import asyncio
@@ -28,7 +29,8 @@ from agent_league.transport.retry import reconnect_delay
 
 ANNOUNCEMENT_SECONDS = 1
 """How long a match waits for its players to have taken notice of the round."""
-
+MOST_OPEN_ROUNDS = 8
+"""So many overlap at most: players that wait for each other's last matches seldom come further than half of that."""
 
 REPLY_SECONDS = 1
 """How long the answer of a referee is waited for that reported before it answered."""
@@ -65,10 +67,20 @@ class Conductor:
         self._rng = rng
         self._desk = Desk(season.league.scheduling.referee_assignment)
         self._leases = Leases(season, passes, line, system, log, self._lost)
+        self._overlap = season.league.scheduling.overlap_rounds
         self._slots: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._verdicts: dict[str, asyncio.Future[bool]] = {}
         """For each match that is given away: whether it was played, once that is known."""
         self._plan: dict[str, str] = {}
+        """Match id -> referee id, of the rounds that are open."""
+        self._rounds: list[asyncio.Task[None]] = []
+        """The ends of the rounds that are open, in order."""
+        self._latest: dict[str, asyncio.Task[str | None]] = {}
+        """Each player's latest match."""
+        self._progress = asyncio.Event()
+        """Set when a round is over, or a match where rounds overlap."""
+        self._late: set[str] = set()
+        """Agents that let a match wait in vain until they had taken notice of its round."""
         self._refusals: dict[str, dict[str, str]] = {}
         """For each match: the referees that will never take it, and why."""
         self._told: set[tuple[str, str]] = set()
@@ -90,9 +102,8 @@ class Conductor:
         rounds, completed = self._season.schedule.rounds, self._season.rounds_completed
         self._announcer.league_start()
         if completed and self._season.phase is Phase.RUNNING:
-            self._announcer.round_completed(rounds[completed - 1], self._season.standings())
-        for round_ in rounds[completed:]:
-            await self._play_round(round_)
+            self._announcer.round_completed(rounds[completed - 1], self._season.standings_after_round())
+        await self._play_rounds(rounds[completed:])
         await self._unpaused()
         if self._season.phase is Phase.RUNNING:
             self._season.complete()
@@ -105,26 +116,73 @@ class Conductor:
     async def close(self) -> None:
         await self._leases.close()
 
-    async def _play_round(self, round_: Round) -> None:
-        self._plan = await self._dealt(round_)
+    async def _play_rounds(self, rounds: Sequence[Round]) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for round_ in rounds:
+                    await self._turn(round_)
+                    matches = await self._begin(round_, group)
+                    self._rounds.append(group.create_task(self._end(round_, matches, self._rounds[-1:])))
+        except ExceptionGroup as raised:
+            if failed := raised.subgroup(LeagueFailed):
+                raise failed.exceptions[0] from None
+            raise
+
+    async def _turn(self, round_: Round) -> None:
+        """Waits until a round may begin."""
+        while self._rounds and not self._may_overlap(round_):
+            self._progress.clear()
+            await self._progress.wait()
+
+    def _may_overlap(self, round_: Round) -> bool:
+        """Whether two who meet in a round are free while others are still at an earlier one."""
+        return (
+            self._overlap
+            and len(self._rounds) < MOST_OPEN_ROUNDS
+            and any(not self._in_play(pairing) for pairing in round_.pairings)
+        )
+
+    def _in_play(self, pairing: Pairing) -> list[asyncio.Task[str | None]]:
+        """The matches that two players have to end before they meet."""
+        latest = (self._latest.get(player_id) for player_id in pairing.players)
+        return [match for match in latest if match and not match.done()]
+
+    async def _begin(self, round_: Round, group: asyncio.TaskGroup) -> list[asyncio.Task[str | None]]:
+        """Announces a round and starts what is unplayed of it; each player plays its matches one after the other."""
+        self._plan |= await self._dealt(round_)
         unplayed = self._unplayed(round_)
         self._season.begin_round(round_)
         self._announcer.round(round_, self._plan)
         await self._announce_to_guests(round_, unplayed)
-        async with asyncio.TaskGroup() as matches:
-            seen_through = [
-                matches.create_task(self._see_through(pairing, self._plan[pairing.match_id])) for pairing in unplayed
-            ]
-        if problem := next((task.result() for task in seen_through if task.result()), None):
+        matches = []
+        for pairing in unplayed:
+            match = group.create_task(self._see_through(pairing, self._in_play(pairing)))
+            self._latest |= dict.fromkeys(pairing.players, match)
+            matches.append(match)
+        return matches
+
+    async def _end(
+        self, round_: Round, matches: Sequence[asyncio.Task[str | None]], before: Sequence[asyncio.Task[None]]
+    ) -> None:
+        """Ends a round after its last match and the end of the round before."""
+        if matches:
+            await asyncio.wait(matches)
+        if problem := next((match.result() for match in matches if match.result()), None):
             raise LeagueFailed(problem)
+        if before:
+            await asyncio.wait(before)
         self._season.complete_round(round_.round_id)
         await self._journal.committed()
-        self._announcer.round_completed(round_, self._season.standings())
+        self._announcer.round_completed(round_, self._season.standings_after_round())
+        for pairing in round_.pairings:
+            self._told.discard((self._plan.pop(pairing.match_id), pairing.match_id))
+        del self._rounds[0]
+        self._progress.set()
 
     async def _announce_to_guests(self, round_: Round, unplayed: Sequence[Pairing]) -> None:
         """Referees that aren't ours may begin with it: by then the matches are theirs, and the players know of them."""
         matches = [pairing for pairing in unplayed if not self._season.is_ours(self._plan[pairing.match_id])]
-        self._told = {(self._plan[pairing.match_id], pairing.match_id) for pairing in matches}
+        self._told |= {(self._plan[pairing.match_id], pairing.match_id) for pairing in matches}
         players = [player_id for pairing in matches for player_id in pairing.players]
         while matches:
             given = [pairing for pairing in matches if self._give(pairing, self._plan[pairing.match_id])]
@@ -160,15 +218,22 @@ class Conductor:
             if pairing.match_id in self._season.results or assigned.get(pairing.match_id) in ids
         }
         new = [pairing for pairing in unplayed if pairing.match_id not in kept]
-        busy = Counter(kept[pairing.match_id] for pairing in unplayed if pairing.match_id in kept)
+        given = {**self._plan, **kept}
+        busy = Counter(referee for match_id, referee in given.items() if match_id not in self._season.results)
         return {**kept, **self._desk.assign(new, ready, busy)}
 
-    async def _see_through(self, pairing: Pairing, referee_id: str) -> str | None:
-        """Gives a match to its referee, or to another one where that fails, until its result is in.
+    async def _see_through(self, pairing: Pairing, earlier: Sequence[asyncio.Task[str | None]]) -> str | None:
+        """Plays a match once its players' earlier ones are over; says why it can't be played where all refuse it."""
+        if earlier:
+            await asyncio.wait(earlier)
+        problem = await self._given_out(pairing)
+        if self._overlap:
+            self._progress.set()
+        return problem
 
-        Says why it can't be played where all refuse it.
-        """
-        failures = 0
+    async def _given_out(self, pairing: Pairing) -> str | None:
+        """Gives a match to its referee, or to another one where that fails, until its result is in."""
+        referee_id, failures = self._plan[pairing.match_id], 0
         while not await self._played(pairing, referee_id):
             if self._season.is_paused:
                 await self._unpaused()
@@ -237,7 +302,7 @@ class Conductor:
 
         One that was suspended in the meantime isn't asked, and nobody while the league is paused.
         """
-        await _within(ANNOUNCEMENT_SECONDS, self._announcer.settled([*pairing.players, referee_id]))
+        await self._heard((*pairing.players, referee_id))
         if pairing.match_id in self._season.results:
             return True
         if self._season.is_paused or self._season.is_suspended(referee_id):
@@ -274,6 +339,14 @@ class Conductor:
             if not self._manners.strict:
                 self._take_report(pairing, referee_id, reply)
         return True
+
+    async def _heard(self, agent_ids: Sequence[str]) -> None:
+        """Waits until they have taken notice of the round; who is late once is waited for when it is quick again."""
+        settled = self._announcer.settled
+        quick = [one for one in agent_ids if one not in self._late or await _within(0, settled([one]))]
+        self._late.difference_update(quick)
+        if not await _within(ANNOUNCEMENT_SECONDS, settled(quick)):
+            self._late.update([one for one in quick if not await _within(0, settled([one]))])
 
     def _take_report(self, pairing: Pairing, referee_id: str, reply: object) -> None:
         """Takes the result, where the referee's answer holds one."""
@@ -361,8 +434,8 @@ class Conductor:
             return
         if self._season.phase is Phase.COMPLETED:
             self._announcer.league_completed([member])
-        elif self._season.current_round > self._season.rounds_completed:
-            round_ = self._season.schedule.rounds[self._season.current_round - 1]
+            return
+        for round_ in self._season.open_rounds:
             self._announcer.round_again(round_, self._plan, member)
 
 

@@ -37,6 +37,8 @@ class ManagerWords:
             "protocol_version": CURRENT_VERSION,
             "public_key": dict(self._passes.public_key),
         }
+        if role is Role.PLAYER and admission.member.is_ours:
+            fields["match_key"] = self._passes.match_key(admission.member.agent_id)
         return self._response(role).write(**self._envelope(conversation_id), **fields)
 
     def rejected(self, role: Role, rejection: Rejected, conversation_id: str) -> Message:
@@ -82,7 +84,8 @@ class ManagerWords:
         )
 
     def start_match(self, pairing: Pairing, referee_id: str) -> dict[str, Any]:
-        match_pass = self._passes.for_match(pairing, referee_id)
+        keyed = [player_id for player_id in pairing.players if self._season.is_ours(player_id)]
+        match_pass = self._passes.for_match(pairing, referee_id, keyed)
         a, b = (self._match_player(player_id, match_pass.by_player[player_id]) for player_id in pairing.players)
         league, scoring = self._season.league, self._season.scoring
         return v2.StartMatch.wire(

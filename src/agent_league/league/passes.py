@@ -1,6 +1,6 @@
 """The manager's signatures: what vouches for its own calls, and for the referees of its matches."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -46,8 +46,14 @@ class Passes:
         self._calls[agent_id] = (token, now + timedelta(seconds=CALLS_SECONDS / 2))
         return token
 
-    def for_match(self, pairing: Pairing, referee_id: str) -> MatchPass:
-        def signed(*audience: str) -> str:
+    def match_key(self, agent_id: str) -> str:
+        """What is given to a player that knows match tokens, for it alone."""
+        return self._key.match_key(agent_id)
+
+    def for_match(self, pairing: Pairing, referee_id: str, keyed: Container[str] = ()) -> MatchPass:
+        """`keyed`: the players that have a match key."""
+
+        def signed(*audience: str, key: str | None = None) -> str:
             return self._key.match_token(
                 league_id=self._league_id,
                 match_id=pairing.match_id,
@@ -56,6 +62,10 @@ class Passes:
                 audience=audience,
                 now=self._clock.now(),
                 lifetime=self._match_seconds,
+                key=key,
             )
 
-        return MatchPass(signed(*pairing.players), {player_id: signed(player_id) for player_id in pairing.players})
+        keys = {player_id: self.match_key(player_id) if player_id in keyed else None for player_id in pairing.players}
+        return MatchPass(
+            signed(*pairing.players), {player_id: signed(player_id, key=key) for player_id, key in keys.items()}
+        )

@@ -74,7 +74,7 @@ class Queries:
     def round_status(self, round_id: int) -> str:
         if round_id <= self._season.rounds_completed:
             return "COMPLETED"
-        return "RUNNING" if round_id == self._season.current_round else "PENDING"
+        return "RUNNING" if round_id <= self._season.current_round else "PENDING"
 
     def match(self, match_id: str) -> dict[str, Any]:
         """One match without what was said in it; raises a Refusal where there is none of that id."""

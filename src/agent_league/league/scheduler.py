@@ -5,6 +5,7 @@ double round robin all of it comes again with the sides swapped.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 
 from agent_league.model.schedule import Pairing, Round, Schedule
 
@@ -18,14 +19,19 @@ BOARD_FOR_FOUR: tuple[tuple[Pair, ...], ...] = (
 """Table 16 of seed 003."""
 
 
-def make_schedule(player_ids: Sequence[str], matches_per_round: int | None = None, *, double: bool = False) -> Schedule:
-    """The round robin; rounds with more matches than `matches_per_round` are split."""
+def make_schedule(
+    player_ids: Sequence[str],
+    matches_per_round: int | None = None,
+    *,
+    double: bool = False,
+    most: int | None = None,
+) -> Schedule:
+    """The round robin; rounds with more matches than `matches_per_round` are split, and `most` ends it early."""
     rounds: list[Round] = []
-    boards = list(_boards(len(player_ids)))
-    if double:
-        boards += [[(b, a) for a, b in board] for board in boards]
-    for pairs in _split(boards, matches_per_round):
-        round_id = len(rounds) + 1
+    players = len(player_ids)
+    swapped = ([(b, a) for a, b in board] for board in _boards(players))
+    boards = chain(_boards(players), swapped if double else ())
+    for round_id, pairs in enumerate(islice(_split(boards, matches_per_round), most), start=1):
         pairings = tuple(
             Pairing(f"R{round_id}M{number}", round_id, player_ids[a], player_ids[b])
             for number, (a, b) in enumerate(pairs, start=1)

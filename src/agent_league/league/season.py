@@ -97,7 +97,7 @@ class Season:
         """Match id -> the referee it was given to."""
         self.results: dict[str, MatchResult] = {}
         self._pairings: dict[str, Pairing] = {}
-        self._table = self._new_table()
+        self._table = self._after_round = self._new_table()
         self._listeners: list[Listener] = []
         self._refused: set[RegistrationRefused] = set()
 
@@ -105,7 +105,7 @@ class Season:
         """Takes up what an earlier manager of this season left."""
         for agent in saved.agents:
             self.roster.restore(member_of(agent, self._failure_threshold))
-        self._table = self._new_table()
+        self._table, self._after_round = self._new_table(), self._new_table()
         self._set_schedule(schedule_of(saved.matches))
         self.current_round = self.rounds_completed
         for match in saved.matches:
@@ -114,6 +114,8 @@ class Season:
             if result := result_of(match):
                 self.results[match.match_id] = result
                 self._table.record(result)
+                if match.round_id <= self.rounds_completed:
+                    self._after_round.record(result)
 
     @property
     def is_closed(self) -> bool:
@@ -136,17 +138,19 @@ class Season:
     def register(self, application: Application, now: datetime) -> Admission:
         """Admits an agent; raises Rejected or a Refusal."""
         is_open = self.phase is Phase.REGISTRATION  # to those who are in, whatever the organiser says
-        before = {member.agent_id: member.agent for member in self.roster.of(application.role)}
+        is_v1 = application.how.protocol == PROTOCOL_V1
+        before = {member.agent_id: member.agent for member in self.roster} if is_open and is_v1 else {}
         admission = self.roster.register(application, closed=self._closed_because(), now=now)
         member = admission.member
         if is_open:
-            self._table = self._new_table()
+            self._table = self._after_round = self._new_table()
         elif member.role is Role.PLAYER:
-            self._table.rename(member.agent_id, member.agent.display_name)
+            for table in (self._table, self._after_round):
+                table.rename(member.agent_id, member.agent.display_name)
         if member.state is AgentState.SUSPENDED and not member.is_barred:
             self._change(member, AgentState.ACTIVE, "came back")
         self._keep(agent_row(member))
-        if is_open and member.how.protocol == PROTOCOL_V1 and before.get(member.agent_id) == member.agent:
+        if before.get(member.agent_id) == member.agent:
             return admission  # it only asks whether we are still there: its protocol has no other question
         self._tell(
             AgentRegistered(
@@ -189,6 +193,7 @@ class Season:
         if problem := self.obstacle():
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {problem}")
         self._set_schedule(self.preview())
+        self._after_round = self._new_table() if self.league.scheduling.overlap_rounds else self._table
         for pairing in self.schedule.pairings:
             self._keep(match_row(pairing, None, None))
         self._keep_season(settings=self.league.model_dump(mode="json"))  # from here on they stand
@@ -221,7 +226,7 @@ class Season:
         """The schedule of those who are registered now."""
         rules = self.league.scheduling
         double = rules.format == "double_round_robin"
-        return make_schedule(list(self.roster.players()), rules.matches_per_round, double=double)
+        return make_schedule(list(self.roster.players()), rules.matches_per_round, double=double, most=rules.rounds)
 
     def resume(self) -> None:
         """Tells whoever watches how far an earlier manager came, be it to the end."""
@@ -265,9 +270,9 @@ class Season:
         member = self.roster.get(agent_id)
         return member is not None and member.state is AgentState.SUSPENDED
 
-    def is_ours(self, referee_id: str) -> bool:
-        """Whether a referee knows our match tokens, and so the rest of what the seeds leave open."""
-        member = self.roster.get(referee_id)
+    def is_ours(self, agent_id: str) -> bool:
+        """Whether an agent knows our match tokens, and so the rest of what the seeds leave open."""
+        member = self.roster.get(agent_id)
         return member is not None and member.is_ours
 
     def tolerate(self, agent_id: str, noted: Sequence[str]) -> None:
@@ -331,7 +336,10 @@ class Season:
     def complete_round(self, round_id: int) -> None:
         self.rounds_completed = round_id
         self._keep_season(rounds_completed=round_id)
-        self._tell(RoundCompleted(round_id, self.standings()))
+        if self._after_round is not self._table:
+            for result in self.results_of(self.schedule.rounds[round_id - 1]):
+                self._after_round.record(result)
+        self._tell(RoundCompleted(round_id, self.standings_after_round()))
 
     def complete(self) -> None:
         self._enter(Phase.COMPLETED, AgentState.SHUTDOWN)
@@ -429,9 +437,23 @@ class Season:
     def standings(self) -> tuple[StandingsRow, ...]:
         return self._table.rows()
 
+    def standings_after_round(self) -> tuple[StandingsRow, ...]:
+        """The table of the completed rounds alone, whatever has been played beyond them."""
+        return self._after_round.rows()
+
     @property
     def table(self) -> Table:
         return self._table
+
+    @property
+    def table_after_round(self) -> Table:
+        """The table of the completed rounds alone. It is the other one as long as nothing is played beyond them."""
+        return self._after_round
+
+    @property
+    def open_rounds(self) -> Sequence[Round]:
+        """The rounds that have begun and are not complete."""
+        return self.schedule.rounds[self.rounds_completed : self.current_round]
 
     def results_of(self, round_: Round) -> Sequence[MatchResult]:
         return [self.results[pairing.match_id] for pairing in round_.pairings]

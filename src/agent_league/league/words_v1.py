@@ -6,6 +6,7 @@ from typing import Any
 from agent_league.clock import Clock
 from agent_league.league.dialect import SENDER
 from agent_league.league.season import Season
+from agent_league.league.standings import Table
 from agent_league.model.schedule import Round
 from agent_league.protocol import v1
 from agent_league.protocol.v1.envelope import format_millis
@@ -38,7 +39,7 @@ class ManagerWordsV1:
         )
 
     def round_complete(self, round_: Round) -> v1.V1Message:
-        summary = {"matches_played": len(round_.pairings), "standings": self._rankings()}
+        summary = {"matches_played": len(round_.pairings), "standings": _rankings(self._season.table_after_round)}
         return self._write(
             v1.RoundComplete, f"round-{round_.round_id}-complete", round_.round_id, round_summary=summary
         )
@@ -55,16 +56,9 @@ class ManagerWordsV1:
                 "losses": best.losses,
                 "win_rate": win_rate(best.wins, best.played),
             },
-            "rankings": self._rankings(),
+            "rankings": _rankings(self._season.table),
         }
         return self._write(v1.LeagueComplete, "league-complete", rounds, final_standings=final)
-
-    def _rankings(self) -> list[dict[str, Any]]:
-        """Players that are level share a rank."""
-        return [
-            {"rank": row.rank, "player_id": player_id_v1(row.player_id), "wins": row.wins, "losses": row.losses}
-            for row in self._season.table.shared_rows()
-        ]
 
     @staticmethod
     def _first(rounds: Sequence[Round]) -> list[Round]:
@@ -85,6 +79,14 @@ class ManagerWordsV1:
             timestamp=format_millis(self._clock.now()),
             **own,
         )
+
+
+def _rankings(table: Table) -> list[dict[str, Any]]:
+    """Players that are level share a rank."""
+    return [
+        {"rank": row.rank, "player_id": player_id_v1(row.player_id), "wins": row.wins, "losses": row.losses}
+        for row in table.shared_rows()
+    ]
 
 
 def _scheduled(round_: Round) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Actuators: from decisions to the messages that carry them."""
+"""Actuators: from decisions to the messages that carry them, as they travel.
+
+A move is one of the referee's own words by now; what a strategy says of its cost is read before it is sent.
+"""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -11,6 +14,8 @@ from agent_league.players.observation import Move, Usage
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 
+Wire = dict[str, Any]
+
 
 class Actuators:
     """Writes the player's answers. `credentials` gives its id and token, once it has them."""
@@ -19,33 +24,33 @@ class Actuators:
         self._clock = clock
         self._credentials = credentials
 
-    def join(self, invitation: v2.GameInvitation, *, accept: bool) -> Message:
-        return self._answer(v2.GameJoinAck, invitation, arrival_timestamp=format_utc(self._clock.now()), accept=accept)
+    def join(self, invitation: v2.GameInvitation, *, accept: bool) -> Wire:
+        answer = self._answer(v2.GameJoinAck, invitation)
+        return {**answer, "arrival_timestamp": answer["timestamp"], "accept": accept}
 
-    def choose_parity(self, call: v2.ChooseParityCall, move: Move, usage: Usage | None = None) -> Message:
-        return self._answer(v2.ChooseParityResponse, call, parity_choice=move, **_said(usage))
+    def choose_parity(self, call: v2.ChooseParityCall, move: Move, usage: Usage | None = None) -> Wire:
+        return {**self._answer(v2.ChooseParityResponse, call), "parity_choice": move, **_said(usage)}
 
-    def make_move(self, call: v2.GameMoveCall, move: Move, usage: Usage | None = None) -> Message:
-        return self._answer(v2.GameMoveResponse, call, move_data=move, **_said(usage))
+    def make_move(self, call: v2.GameMoveCall, move: Move, usage: Usage | None = None) -> Wire:
+        return {**self._answer(v2.GameMoveResponse, call), "move_data": move, **_said(usage)}
 
-    def _answer(self, kind: type[Message], question: Message, **fields: Any) -> Message:
+    def _answer(self, kind: type[Message], question: Message) -> Wire:
         player_id, token = self._credentials()
-        return kind.write(
+        return kind.wire(
             sender=f"player:{player_id}",
             timestamp=format_utc(self._clock.now()),
             conversation_id=question.conversation_id,
             auth_token=token,
             match_id=question.match_id,
             player_id=player_id,
-            **fields,
         )
 
 
-def _said(usage: Usage | None) -> dict[str, v2.MoveUsage]:
+def _said(usage: Usage | None) -> Wire:
     """What a move has cost, where a strategy says so in a form that can be sent."""
     if usage is None:
         return {}
     try:
-        return {"usage": v2.MoveUsage(**asdict(usage))}
+        return {"usage": v2.MoveUsage(**asdict(usage)).model_dump()}
     except ValidationError:
         return {}

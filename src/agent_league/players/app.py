@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,6 +19,7 @@ from agent_league.model.results import StandingsRow
 from agent_league.players.actuators import Actuators
 from agent_league.players.decision import CHOSEN, Decision
 from agent_league.players.happenings import (
+    Happening,
     Invited,
     LeagueOver,
     MatchOver,
@@ -54,6 +56,8 @@ from agent_league.version import __version__
 
 TOLD_GAMES = 200
 """The latest games in an answer to `get_player_state`, which must not grow without end."""
+_of_row = attrgetter(*StandingsRow.__slots__)
+_voucher = attrgetter("match_id", "referee_token_sha256")
 BEFORE = {AgentState.REGISTERED: AgentState.INIT, AgentState.ACTIVE: AgentState.REGISTERED}
 
 
@@ -108,7 +112,7 @@ class Player:
     ) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
-        self._watch = watch or (lambda _id, _happening: None)
+        self._watch = watch
         self._remark = remark or (lambda _: None)
         self.state = AgentState.INIT
         self.log = JsonLogger(
@@ -152,13 +156,12 @@ class Player:
 
     @property
     def games(self) -> Sequence[GameRecord]:
-        return self._history.games if self._history else []
+        return self._history.games if self._history else ()
 
     @property
     def games_of_season(self) -> Sequence[GameRecord]:
         """Those of the league that it is in now."""
-        now = (self._session.season, self._session.league_id)
-        return [game for game in self.games if (game.season, game.league_id) == now]
+        return self._history.of_league(self._session.season, self._session.league_id) if self._history else ()
 
     @property
     def token(self) -> str | None:
@@ -241,7 +244,7 @@ class Player:
         """From the registration to the end of the league."""
         self._enter(AgentState.REGISTERED)
         self._memory()
-        self._watch(self.agent_id, Registered(self._session.league_id))
+        self._tell(Registered(self._session.league_id))
         try:
             await self._session.until(self._done, self._settings.system.heartbeat.quiet_sec, self._end)
         except LeagueFailed as error:
@@ -278,20 +281,23 @@ class Player:
 
     async def _invited(self, message: v2.GameInvitation) -> Reply:
         memory = self._memory()
-        accept = takes(self._settings.game_types, message.game_type or "even_odd")
+        game_type = message.game_type or "even_odd"
+        accept = takes(self._settings.game_types, game_type)
         if accept:
             self._enter_play()
             if self._scrutiny.invited(message) and self._session.league_id != CHECK_LEAGUE:
                 memory.expect(self._session.season, message.league_id or self._session.league_id, message.match_id)
         self.log.info("invited", match_id=message.match_id, opponent_id=message.opponent_id, accept=accept)
-        game_type = message.game_type or "even_odd"
-        self._watch(self.agent_id, Invited(message.match_id, game_type, message.opponent_id, accept))
+        if self._watch:
+            self._tell(Invited(message.match_id, game_type, message.opponent_id, accept))
         return self._actuators.join(message, accept=accept)
 
     def _recalled(self) -> Memory:
         """What the strategy may remember: under a seed, nothing but this league."""
         memory = self._memory()
-        return memory.games if self._settings.seed is None else Memory(self.games_of_season)
+        if self._settings.seed is None:
+            return memory.games
+        return memory.of_league(self._session.season, self._session.league_id)
 
     async def _asked_for_parity(self, message: v2.ChooseParityCall) -> Reply:
         games = self._recalled()
@@ -324,30 +330,27 @@ class Player:
                 self._learning.over(game)
             self.meter.count("games", game.outcome)
             self.log.info("match_over", match_id=game.match_id, outcome=game.outcome, opponent_id=game.opponent_id)
-            self.changes.tell(resource_uri("players", self.agent_id))
-            self._watch(self.agent_id, MatchOver(game))
+            if self.changes:
+                self.changes.tell(resource_uri("players", self.agent_id))
+            self._tell(MatchOver(game))
         return OK
 
     async def _told_error(self, message: v2.GameError) -> Reply:
         self.log.warning(
             "game_error", match_id=message.match_id, error_code=message.error_code, message=message.message
         )
-        trouble = Trouble(message.match_id, message.error_code, message.message, message.consequence)
-        self._watch(self.agent_id, trouble)
+        self._tell(Trouble(message.match_id, message.error_code, message.message, message.consequence))
         return OK
 
     async def _told_round(self, message: v2.RoundAnnouncement) -> Reply:
-        self._session.vouch({match.match_id: match.referee_token_sha256 for match in message.matches})
-        own = (match for match in message.matches if self.agent_id in (match.player_A_id, match.player_B_id))
-        announced = RoundAnnounced(message.round_id)
-        if match := next(own, None):
-            opponent = match.player_B_id if match.player_A_id == self.agent_id else match.player_A_id
-            announced = RoundAnnounced(message.round_id, match.match_id, opponent)
-        self._watch(self.agent_id, announced)
+        self._session.vouch(dict(map(_voucher, message.matches)))
+        if self._watch:
+            self._tell(_announced(message, self.agent_id))
         return await self._told(message)
 
     async def _told_standings(self, message: v2.LeagueStandingsUpdate) -> Reply:
-        self._watch(self.agent_id, StandingsChanged(message.round_id, tuple(map(row_of, message.standings))))
+        if self._watch:
+            self._tell(StandingsChanged(message.round_id, tuple(map(row_of, message.standings))))
         return await self._told(message)
 
     async def _told(self, message: Message) -> Reply:
@@ -378,7 +381,9 @@ class Player:
         self.state = advance(self.state, AgentState.SHUTDOWN)
         if not self._done.is_set():
             self._done.set()
-            self._watch(self.agent_id, over or LeagueOver())
+            if self._history:
+                self._history.flush()
+            self._tell(over or LeagueOver())
 
     async def _get_state(self, params: Mapping[str, Any]) -> Reply:
         wanted = params.get("player_id", self.agent_id)
@@ -397,6 +402,11 @@ class Player:
             **(history.content(TOLD_GAMES) if history else {"stats": {}, "matches": [], "opponents": {}}),
         }
 
+    def _tell(self, happening: Happening) -> None:
+        """To whoever watches; what costs something to tell is made only where somebody does."""
+        if self._watch:
+            self._watch(self.agent_id, happening)
+
     def _enter_play(self) -> None:
         self._enter(AgentState.REGISTERED)
         self._enter(AgentState.ACTIVE)
@@ -409,7 +419,16 @@ class Player:
 
 def row_of(standing: Standing) -> StandingsRow:
     """A line of the table, as everybody inside knows it."""
-    return StandingsRow(*(getattr(standing, name) for name in StandingsRow.__slots__))
+    return StandingsRow(*_of_row(standing))
+
+
+def _announced(message: v2.RoundAnnouncement, player_id: str) -> RoundAnnounced:
+    """What a round holds for this player."""
+    own = (match for match in message.matches if player_id in (match.player_A_id, match.player_B_id))
+    if (match := next(own, None)) is None:
+        return RoundAnnounced(message.round_id)
+    opponent = match.player_B_id if match.player_A_id == player_id else match.player_A_id
+    return RoundAnnounced(message.round_id, match.match_id, opponent)
 
 
 def _applicant(settings: PlayerSettings) -> Applicant:

@@ -5,7 +5,7 @@ import hashlib
 import inspect
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -13,12 +13,14 @@ import orjson
 
 from agent_league.log import JsonLogger
 from agent_league.players.legal import listed, spelled
-from agent_league.players.observation import Observation, Strategy, Thought, Usage
+from agent_league.players.observation import Move, Observation, Strategy, Thought, Usage
 
 KEPT_DECISIONS = 1000
 
 CHOSEN, RAISED, ILLEGAL = "chosen", "raised", "illegal_move"
 Question = tuple[str, int, bytes]
+Found = tuple[Thought, list[Move]]
+"""What a strategy said, and the legal moves that it means: one, or none."""
 Told = Callable[[float, str], None]
 """Told of each move: the seconds that it took, and whether the strategy chose it or what went wrong instead."""
 
@@ -34,7 +36,7 @@ class Decision:
         self._strategy = strategy
         self._told = told
         self._log = log
-        self._decided: dict[Question, asyncio.Task[Thought]] = {}
+        self._decided: dict[Question, Thought | asyncio.Task[Thought]] = {}
         self._thinking: set[asyncio.Task[Thought]] = set()
         self._complained = False
         if prepare := getattr(strategy, "prepare", None):
@@ -50,6 +52,8 @@ class Decision:
             decided = self._decided[question] = self._think(observation)
             if len(self._decided) > KEPT_DECISIONS:
                 del self._decided[next(iter(self._decided))]
+        if isinstance(decided, Thought):
+            return decided
         # A caller who gives up must not take the thought along: the next attempt wants its answer.
         return await asyncio.shield(decided)
 
@@ -74,41 +78,61 @@ class Decision:
             except Exception as error:  # noqa: BLE001 - as in _choose
                 self._log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
-    def _think(self, observation: Observation) -> asyncio.Task[Thought]:
-        thought = asyncio.create_task(self._choose(observation))
+    def _think(self, observation: Observation) -> Thought | asyncio.Task[Thought]:
+        """The answer, where the strategy has it at once; else the task of finding it."""
+        began = asyncio.get_running_loop().time()
+        if not getattr(self._strategy, "instant", False):
+            return self._wait_for(ask(self._strategy, observation), observation, began)
+        try:
+            said: Any = self._strategy.choose(observation)
+            found = None if inspect.isawaitable(said) else _found(said, observation)
+        except Exception as error:  # noqa: BLE001 - as in _choose
+            return self._failed(error, observation, began)
+        return self._made(found, observation, began) if found else self._wait_for(said, observation, began)
+
+    def _wait_for(self, said: Awaitable[Any], observation: Observation, began: float) -> asyncio.Task[Thought]:
+        thought = asyncio.create_task(self._choose(said, observation, began))
         self._thinking.add(thought)
         thought.add_done_callback(self._thinking.discard)
         return thought
 
-    async def _choose(self, observation: Observation) -> Thought:
-        """A strategy that raises or cheats costs its player nothing but the choice."""
-        usage, how = None, CHOSEN
-        now = asyncio.get_running_loop().time
-        began = now()
+    async def _choose(self, said: Awaitable[Any], observation: Observation, began: float) -> Thought:
         try:
-            thought = await ask(self._strategy, observation)
-            move, usage = thought.move, thought.usage
-            legal = spelled(move, observation.legal_moves)
+            found = _found(await said, observation)
         except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the player
-            trace = traceback.format_exc()
-            self._log.error("strategy_failed", match_id=observation.match_id, error=repr(error), traceback=trace)
-            self._complain(f"The strategy failed in {observation.match_id!r:.80}; a random move was played.\n{trace}")
-            legal, how = [], RAISED
-        else:
-            if not legal:
-                how = ILLEGAL
-                self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=repr(move)[:80])
-                self._complain(
-                    f"The strategy chose {move!r:.80} in {observation.match_id!r:.80}, where "
-                    f"{listed(observation.legal_moves)} are legal; a random move was played."
-                )
-        # The referee's own spelling of the move: the strategy's may be equal and yet be written otherwise (True for 1).
-        chosen = legal[0] if legal else observation.random.choice(observation.legal_moves)
-        self._told(now() - began, how)
-        self._log.debug("decided", match_id=observation.match_id, move=chosen)
-        if usage is not None:
-            self._log.info("move_cost", match_id=observation.match_id, step=observation.step, **asdict(usage))
-        return Thought(chosen, usage)
+            return self._failed(error, observation, began)
+        return self._made(found, observation, began)
+
+    def _failed(self, error: Exception, observation: Observation, began: float) -> Thought:
+        """A strategy that raises costs its player nothing but the choice."""
+        trace = traceback.format_exc()
+        self._log.error("strategy_failed", match_id=observation.match_id, error=repr(error), traceback=trace)
+        self._complain(f"The strategy failed in {observation.match_id!r:.80}; a random move was played.\n{trace}")
+        return self._decide(Thought(_any_move(observation)), RAISED, observation, began)
+
+    def _made(self, found: Found, observation: Observation, began: float) -> Thought:
+        """The move in the referee's own spelling: the strategy's may be equal and yet be written otherwise (1, True).
+
+        One that cheats costs its player nothing but the choice, too.
+        """
+        thought, legal = found
+        if legal:
+            return self._decide(Thought(legal[0], thought.usage), CHOSEN, observation, began)
+        move = thought.move
+        self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=repr(move)[:80])
+        self._complain(
+            f"The strategy chose {move!r:.80} in {observation.match_id!r:.80}, where "
+            f"{listed(observation.legal_moves)} are legal; a random move was played."
+        )
+        return self._decide(Thought(_any_move(observation), thought.usage), ILLEGAL, observation, began)
+
+    def _decide(self, thought: Thought, how: str, observation: Observation, began: float) -> Thought:
+        self._told(asyncio.get_running_loop().time() - began, how)
+        self._log.debug("decided", match_id=observation.match_id, move=thought.move)
+        if thought.usage is not None:
+            cost = asdict(thought.usage)
+            self._log.info("move_cost", match_id=observation.match_id, step=observation.step, **cost)
+        return thought
 
     def _complain(self, sentence: str) -> None:
         """Tells whoever wrote the strategy, in the player's own terminal; once, for it will fail again."""
@@ -126,9 +150,22 @@ async def ask(strategy: Strategy, observation: Observation) -> Thought:
         said = await asyncio.to_thread(choose, observation)
     if inspect.isawaitable(said):
         said = await said
+    return _thought(said)
+
+
+def _thought(said: Any) -> Thought:
     if not isinstance(said, Thought):
         return Thought(said)
     return said if isinstance(said.usage, Usage) else Thought(said.move)
+
+
+def _found(said: Any, observation: Observation) -> Found:
+    thought = _thought(said)
+    return thought, spelled(thought.move, observation.legal_moves)
+
+
+def _any_move(observation: Observation) -> Move:
+    return observation.random.choice(observation.legal_moves)
 
 
 def _question(observation: Observation) -> Question:

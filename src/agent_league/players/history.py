@@ -5,7 +5,7 @@ nothing.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,13 @@ from agent_league.storage.repositories import PlayerHistoryRepository
 
 KEPT_GAMES = 10_000
 FORGOTTEN_AT_ONCE = 1_000
-SAVE_INTERVAL_SECONDS = 2.0
+SAVE_INTERVAL_SECONDS = 5.0
+SECONDS_PER_GAME = 0.05
+"""How much later the file is written for each game in it: a long memory must cost no more a second than a short one."""
 TEXTS = ("match_id", "game_type", "opponent_id", "outcome")
 MOVES = ("my_moves", "opponent_moves")
+League = tuple[str | None, str | None]
+"""Season and league."""
 Key = tuple[str | None, str | None, str]
 """Season, league and match."""
 
@@ -39,6 +43,8 @@ class History:
         self._journal = LineFile(DataPaths(home).history_journal(player_id))
         self._projection = Projection(self._save, log, SAVE_INTERVAL_SECONDS)
         self.games = Memory()
+        self._league: League | None = None
+        self._of_league = Memory()
         self.opponents: dict[str, OpponentModel] = {}
         self._known: dict[Key, GameRecord] = {}
         self._expected: set[Key] = set()
@@ -66,8 +72,15 @@ class History:
             self._journal.append({"number": self._total, "display_name": self._display_name, "game": game})
         except OSError as error:
             self._log.error("write_failed", error=str(error))
-        self._projection.changed()
+        self._projection.changed(SAVE_INTERVAL_SECONDS + SECONDS_PER_GAME * len(self.games))
         return True
+
+    def of_league(self, season: str | None, league_id: str | None) -> Memory:
+        """The games of one league; those of the league that was asked for last are kept together."""
+        if self._league != (season, league_id):
+            self._league = (season, league_id)
+            self._of_league = Memory(game for game in self.games if (game.season, game.league_id) == self._league)
+        return self._of_league
 
     def statistics(self) -> dict[str, int]:
         outcomes = Counter(game.outcome for game in self.games)
@@ -89,8 +102,12 @@ class History:
             "opponents": self.opponents,
         }
 
-    def close(self) -> None:
+    def flush(self) -> None:
+        """Writes the file now, where it isn't up to date."""
         self._projection.flush()
+
+    def close(self) -> None:
+        self.flush()
         self._journal.close()
 
     def _owner(self) -> str | None:
@@ -120,14 +137,20 @@ class History:
             self._replace(earlier, game)
             return
         self.games.append(game)
+        if self._league == (game.season, game.league_id):
+            self._of_league.append(game)
         self._learn(game)
         if len(self.games) >= KEPT_GAMES + FORGOTTEN_AT_ONCE:
             for old in self.games[:FORGOTTEN_AT_ONCE]:
                 self._known.pop(_key(old), None)
-            self.games = Memory(self.games[FORGOTTEN_AT_ONCE:])
+            self._keep(self.games[FORGOTTEN_AT_ONCE:])
+
+    def _keep(self, games: Iterable[GameRecord]) -> None:
+        """These, instead of all that were remembered."""
+        self.games, self._league = Memory(games), None
 
     def _replace(self, earlier: GameRecord, game: GameRecord) -> None:
-        self.games = Memory(game if one is earlier else one for one in self.games)
+        self._keep(game if one is earlier else one for one in self.games)
         self.opponents.clear()
         for one in self.games:
             self._learn(one)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from agent_league.players.observation import GameRecord
 
@@ -20,8 +19,8 @@ class OpponentModel:
     def learn(self, game: GameRecord) -> None:
         self.games += 1
         self.outcomes[game.outcome] += 1
-        played = [str(move) for move in game.opponent_moves]
-        self.moves.update(played)
-        before = [self.last_move] if self.last_move is not None else []
-        self.transitions.update(f"{one}>{other}" for one, other in pairwise([*before, *played]))
-        self.last_move = played[-1] if played else self.last_move
+        for move in map(str, game.opponent_moves):
+            self.moves[move] += 1
+            if self.last_move is not None:
+                self.transitions[f"{self.last_move}>{move}"] += 1
+            self.last_move = move

@@ -23,22 +23,27 @@ LONGEST_DETAILS = 4096
 LONGEST_MOVES = 100_000
 """Characters of a player's moves in one match."""
 LONGEST_LIMIT = timedelta(days=1)
+NO_DICE = Random(0)  # noqa: S311 - never thrown
+"""Stands for the dice until somebody asks for them: making them costs more than most answers."""
 
 
 class Seen(Observation):
-    """An observation whose rules are looked up by whoever asks for them; most strategies never do."""
+    """An observation whose dice and rules are found by whoever asks for them; most strategies never do."""
 
-    __slots__ = ("_look_up",)
+    __slots__ = ("_dice", "_look_up")
 
-    def look_up_rules(self, look_up: Callable[[], Rules | None]) -> None:
-        self._look_up = look_up
-        del self.rules
+    def find_later(self, dice: Callable[[], Random], look_up: Callable[[], Rules | None]) -> None:
+        self._dice, self._look_up = dice, look_up
+        del self.random, self.rules
 
     def __getattr__(self, name: str) -> Any:
-        if name != "rules":
-            raise AttributeError(f"an observation has no {name!r:.80}")
-        self.rules = self._look_up()
-        return self.rules
+        if name == "random":
+            self.random = self._dice()
+            return self.random
+        if name == "rules":
+            self.rules = self._look_up()
+            return self.rules
+        raise AttributeError(f"an observation has no {name!r:.80}")
 
 
 class Sensors:
@@ -48,6 +53,7 @@ class Sensors:
         self._seed = seed
         self._name = name
         self._clock = clock or SystemClock()
+        self._any_dice = Random()  # noqa: S311 - a game, not a secret
 
     def see_parity_call(
         self,
@@ -143,11 +149,13 @@ class Sensors:
             round_id=call.round_id if call.round_id is not None else (context.round_id if context else None),
             standings=context.your_standings.model_dump() if context and context.your_standings else {},
             history=history,
-            random=self._dice(call.match_id, step),
+            random=NO_DICE,
             deadline=self._deadline(call),
             seat=1 if role == "PLAYER_B" else 0,
         )
-        seen.look_up_rules(lambda: _rules(game_type, orjson.dumps(parameters or {})))
+        seen.find_later(
+            lambda: self._dice(call.match_id, step), lambda: _rules(game_type, orjson.dumps(parameters or {}))
+        )
         return seen
 
     def _deadline(self, call: v2.ChooseParityCall | v2.GameMoveCall) -> datetime | None:
@@ -159,7 +167,7 @@ class Sensors:
 
     def _dice(self, match_id: str, step: int) -> Random:
         if self._seed is None:
-            return Random()  # noqa: S311 - a game, not a secret
+            return self._any_dice
         text = f"{self._seed}/{self._name}/{match_id}/{step}"
         return Random(hashlib.sha256(text.encode()).digest())  # noqa: S311 - a game, not a secret
 

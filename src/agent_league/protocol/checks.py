@@ -20,13 +20,20 @@ from agent_league.protocol.version import PROTOCOL_V2
 P = TypeVar("P", bound=Part)
 
 REQUIRED = ("protocol", "message_type", "sender", "timestamp", "conversation_id")
-OPTIONAL: Mapping[str, type] = {"auth_token": str, "league_id": str, "round_id": int, "match_id": str}
+TEXT, WHOLE = (str, type(None)), (int, type(None))
+OPTIONAL: Mapping[str, tuple[type, ...]] = {"auth_token": TEXT, "league_id": TEXT, "round_id": WHOLE, "match_id": TEXT}
 SHOWN_LENGTH = 80
 SHOWN_FIELDS = 20
 """Missing fields that are named; somebody may send a list of thousands of empty objects."""
 
 
-@dataclass(frozen=True, slots=True)
+class Shared(dict[str, Any]):
+    """The fields of a long message that several agents of this process are told alike: read once, changed by nobody."""
+
+    message: Part | None = None
+
+
+@dataclass(slots=True)
 class Envelope:
     """The checked envelope of a message; its own fields are not yet read."""
 
@@ -39,20 +46,21 @@ class Envelope:
 
 def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
     """Checks the envelope or refuses the message."""
-    check_head(params, PROTOCOL_V2, REQUIRED)
-    for name in REQUIRED:
-        if not isinstance(params[name], str):
-            raise wrong_type(name, "a string", params[name])
-    for name, kind in OPTIONAL.items():
-        value = params.get(name)
-        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-            raise wrong_type(name, "an integer" if kind is int else "a string", value)
-    if params["message_type"] != expected_type:
-        raise wrong_type("message_type", repr(expected_type), params["message_type"])
-    sender = Sender.parse(params["sender"])
-    if sender is None:
-        raise wrong_type("sender", "'league_manager', 'referee:ID' or 'player:ID'", params["sender"])
-    check_timestamp(params["timestamp"], "timestamp")
+    get = params.get
+    said, at = get("sender"), get("timestamp")
+    sender = Sender.parse(said) if type(said) is str else None
+    if not (
+        get("protocol") == PROTOCOL_V2
+        and get("message_type") == expected_type
+        and type(get("conversation_id")) is str
+        and all(type(get(name)) in kinds for name, kinds in OPTIONAL.items())
+        and sender is not None
+        and type(at) is str
+        and parse_utc(at) is not None
+    ):
+        _find_fault(params, expected_type)
+        sender = Sender.parse(params["sender"])
+    assert sender is not None  # noqa: S101 - or a fault was found
     return Envelope(
         message_type=params["message_type"],
         sender=sender,
@@ -60,6 +68,23 @@ def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
         auth_token=params.get("auth_token"),
         league_id=params.get("league_id"),
     )
+
+
+def _find_fault(params: Mapping[str, Any], expected_type: str) -> None:
+    """Refuses the message for the first thing that is wrong with its envelope, in the order of the protocol."""
+    check_head(params, PROTOCOL_V2, REQUIRED)
+    for name in REQUIRED:
+        if not isinstance(params[name], str):
+            raise wrong_type(name, "a string", params[name])
+    for name, kinds in OPTIONAL.items():
+        value = params.get(name)
+        if type(value) not in kinds:
+            raise wrong_type(name, "an integer" if int in kinds else "a string", value)
+    if params["message_type"] != expected_type:
+        raise wrong_type("message_type", repr(expected_type), params["message_type"])
+    if Sender.parse(params["sender"]) is None:
+        raise wrong_type("sender", "'league_manager', 'referee:ID' or 'player:ID'", params["sender"])
+    check_timestamp(params["timestamp"], "timestamp")
 
 
 def check_head(message: Mapping[str, Any], expected: str, required: Sequence[str]) -> None:
@@ -96,10 +121,16 @@ def check_timestamp(text: str, field: str) -> None:
 
 def read_fields(model: type[P], params: Mapping[str, Any]) -> P:
     """Reads a message's own fields, or names all that are missing or the first that is wrong."""
+    known = params.message if type(params) is Shared else None
+    if type(known) is model:
+        return known
     try:
-        return model.model_validate(params)
+        message = model.model_validate(params)
     except ValidationError as error:
         raise _refusal(model, error) from None
+    if type(params) is Shared:
+        params.message = message
+    return message
 
 
 def shown(value: Any, field: str = "") -> Any:

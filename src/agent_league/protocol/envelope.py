@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field
@@ -86,15 +87,16 @@ class Sender:
     role: Role
     agent_id: str
 
-    @classmethod
-    def parse(cls, text: str) -> Self | None:
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def parse(text: str) -> "Sender | None":
         """Reads a sender, or None where it has no such form."""
         if text == Role.LEAGUE_MANAGER:
-            return cls(Role.LEAGUE_MANAGER, text)
+            return Sender(Role.LEAGUE_MANAGER, text)
         role, _, agent_id = text.partition(":")
         if role not in (Role.REFEREE, Role.PLAYER) or not agent_id:
             return None
-        return cls(Role(role), agent_id)
+        return Sender(Role(role), agent_id)
 
     def __str__(self) -> str:
         return self.role if self.role is Role.LEAGUE_MANAGER else f"{self.role}:{self.agent_id}"

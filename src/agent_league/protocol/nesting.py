@@ -7,11 +7,13 @@ import orjson
 MAX_DEPTH = 64
 """Levels of arrays and objects in each other: far more than a message has, far fewer than can't be written again."""
 
+NESTED = (dict, list)
+
 
 def read_json(text: bytes | str) -> Any:
     """The JSON value; a ValueError where there is none, or one that is nested too deep to be handled."""
     value = orjson.loads(text)
-    if _opened(text) > MAX_DEPTH and _is_deep(value):
+    if type(value) in NESTED and _opened(text) > MAX_DEPTH and _is_deep(value):
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     return value
 
@@ -25,9 +27,13 @@ def _opened(text: bytes | str) -> int:
 def _is_deep(value: Any) -> bool:
     """Whether there are more than MAX_DEPTH levels; walks them one by one, because recursion has its own limit."""
     level = [value]
-    for _ in range(MAX_DEPTH + 1):
-        level = [inner for inner in level if isinstance(inner, dict | list)]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) in NESTED
+        ]
         if not level:
             return False
-        level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
     return True

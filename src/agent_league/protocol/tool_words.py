@@ -274,6 +274,7 @@ FIELDS: Mapping[str, Mapping[str, Any] | str] = {
     "max_concurrent_matches": "How many matches it takes at once.",
     "application_key": "A secret of the applicant's own, by which it is known again without its token.",
     "public_key": "The manager's public key as a JWK.",
+    "match_key": "What match tokens for this player are signed with; a secret.",
     "action": "What is to be done.",
     "MANAGE_LEAGUE.player_id": "Who is to be suspended or reinstated, by id or name; not for the other actions.",
     "query_type": "What is asked for.",

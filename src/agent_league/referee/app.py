@@ -1,11 +1,13 @@
 """The Referee, put together: an agent that registers, takes matches, and reports them."""
 
 import asyncio
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from random import Random
 from typing import Any
+
+import orjson
 
 from agent_league.clock import Clock, SystemClock
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
@@ -27,6 +29,7 @@ from agent_league.referee.calls import Desk
 from agent_league.referee.handlers import RefereeHandlers, check_manager
 from agent_league.referee.match import Verdict
 from agent_league.referee.orders import order_of
+from agent_league.referee.past import PastMatch, PastMatches
 from agent_league.referee.play import MatchPlay
 from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.paths import DataPaths
@@ -42,8 +45,6 @@ from agent_league.transport.retry import reconnect_delay
 from agent_league.transport.session import Applicant, Remark, Session
 from agent_league.version import __version__
 
-KEPT_MATCHES = 200
-"""Finished matches that `get_match_state` still knows."""
 MAX_RENEWALS = 3
 MOST_WAITING = 10_000
 """Matches that were announced and have to wait for room."""
@@ -102,10 +103,16 @@ class Referee:
         )
         self._running: dict[str, asyncio.Task[None]] = {}
         self._matches: dict[str, MatchPlay] = {}
+        """Those that are running."""
+        self._past = PastMatches()
+        self._files = MatchRepository(settings.league_id or "", settings.home)
+        self._ordered_game: tuple[str, bytes, Game] | None = None
+        """The game of the last order with parameters of its own, which is that of nearly every order."""
         self._waiting: dict[str, v2.StartMatch] = {}
         self._group: asyncio.TaskGroup | None = None
         self._done = asyncio.Event()
-        handlers = RefereeHandlers(self._matches, self._running, self._ordered, self._announced, self._league_completed)
+        known: Mapping[str, MatchPlay | PastMatch] = ChainMap[str, Any](self._matches, self._past)  # type: ignore[arg-type]
+        handlers = RefereeHandlers(known, self._running, self._ordered, self._announced, self._league_completed)
         self.changes = Changes()
         table = {**handlers.table(), **(tools or {})}
         self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict, meter=self.meter)
@@ -140,7 +147,7 @@ class Referee:
         """The player of one of our matches whose own token it is."""
         if bearer is None:
             return None
-        orders = (play.order for play in self._matches.values())
+        orders = (match.order for matches in (self._matches, self._past) for match in matches.values())
         players = (player for order in orders for player in (order.player_A, order.player_B))
         found = next((player for player in players if known_by_hash(bearer, player.token_sha256)), None)
         return f"{Role.PLAYER}:{found.player_id}" if found else None
@@ -213,11 +220,11 @@ class Referee:
         name = order.game_type
         if is_from_source(name) and takes(self._settings.game_types, name):
             with suppress(Exception):  # whatever is wrong with it is said when the match is to begin
-                await asyncio.to_thread(self._loaded, name, order.game_parameters)
+                await asyncio.to_thread(self._under, name, order.game_parameters)
 
     def _begin(self, order: v2.StartMatch) -> None:
         """Takes a match, unless it has this order already; refuses what it can't take."""
-        known = self._matches.get(order.match_id)
+        known = self._past.get(order.match_id)
         if order.match_id in self._running or (known and _is_same(known.order, order)):
             return
         game = self._game(order)
@@ -238,10 +245,14 @@ class Referee:
         if self._group is None or self.state not in (AgentState.REGISTERED, AgentState.ACTIVE):
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"{self.agent_id} is {self.state}")
         self.state = advance(self.state, AgentState.ACTIVE)
-        changed = partial(self.changes.tell, resource_uri("matches", order.match_id))
-        play = MatchPlay(order, game, self.agent_id, self._desk, self._clock, self._settings.seed, changed)
-        self._remember(play)
+        play = MatchPlay(order, game, self.agent_id, self._desk, self._clock, self._settings.seed, self._changed)
+        self._past.drop(order.match_id)
+        self._matches[order.match_id] = play
         self._running[order.match_id] = self._group.create_task(self._see_through(play))
+
+    def _changed(self, match_id: str) -> None:
+        if self.changes:
+            self.changes.tell(resource_uri("matches", match_id))
 
     async def _announced(self, message: v2.RoundAnnouncement) -> None:
         """A manager that isn't ours may know no other way to start matches than to announce them."""
@@ -295,7 +306,7 @@ class Referee:
                 received=shown(order.game_type),
             )
         try:
-            return own if own and given is None else self._loaded(order.game_type, given)
+            return own if own and given is None else self._under(order.game_type, given)
         except Exception as error:  # noqa: BLE001 - a third party's game may raise anything, on anybody's parameters
             why = str(error) if isinstance(error, UnknownGame | BadParameters) else repr(error)
             raise Refusal(
@@ -303,6 +314,15 @@ class Referee:
                 f"{self.agent_id} can't referee {order.game_type[:80]!r}: {why[:400]}",
                 field="game_type" if given is None or isinstance(error, UnknownGame) else "game_parameters",
             ) from None
+
+    def _under(self, game_type: str, parameters: Mapping[str, Any] | None) -> Game:
+        """As `_loaded`, but what the order before this one was about isn't tried again."""
+        if parameters is None:
+            return self._loaded(game_type)
+        written = orjson.dumps(parameters)
+        if self._ordered_game is None or self._ordered_game[:2] != (game_type, written):
+            self._ordered_game = (game_type, written, self._loaded(game_type, parameters))
+        return self._ordered_game[2]
 
     def _loaded(self, game_type: str, parameters: Mapping[str, Any] | None = None) -> Game:
         """A game by an order's parameters; our registry's count where it brings none."""
@@ -320,14 +340,13 @@ class Referee:
     async def _see_through(self, play: MatchPlay) -> None:
         """Plays a match and reports it until the manager has it; its file is there once the result counts."""
         match_id = play.match.match_id
-        files = MatchRepository(play.order.league_id, self._settings.home)
-        is_kept = play.order.league_id != CHECK_LEAGUE
+        files = self._files_of(play.order.league_id)
+        content: bytes | None = None
         counts: bool | None = None
         self.log.debug("match_started", match_id=match_id, conversation_id=play.order.conversation_id)
         try:
             verdict = await self._judged(play)
-            if is_kept:
-                self._write(lambda: files.propose(match_id, play.record(), self.agent_id))
+            content = self._proposed(play, files)
             self.log.info(
                 "match_finished",
                 match_id=match_id,
@@ -342,10 +361,11 @@ class Referee:
         except Exception as error:  # noqa: BLE001 - one match's fault must not end the others
             self.log.error("match_failed", match_id=match_id, error=repr(error))
         finally:
-            if counts is not None and is_kept:
+            if counts is not None and _is_kept(play.order):
                 settle = files.accept if counts else files.drop
                 self._write(lambda: settle(match_id, self.agent_id))
-            del self._running[match_id]
+            del self._running[match_id], self._matches[match_id]
+            self._past.put(play, content)
         self._begin_waiting()
 
     async def _judged(self, play: MatchPlay) -> Verdict:
@@ -389,19 +409,29 @@ class Referee:
             else:
                 return True
 
+    def _files_of(self, league_id: str) -> MatchRepository:
+        if self._files.league_id != league_id:
+            self._files = MatchRepository(league_id, self._settings.home)
+        return self._files
+
+    def _proposed(self, play: MatchPlay, files: MatchRepository) -> bytes | None:
+        """The content of the match file, once that waits beside its place."""
+        match_id = play.match.match_id
+        try:
+            content = files.written(match_id, play.record())
+        except TypeError as error:  # a game whose moves JSON can't hold
+            self.log.error("write_failed", error=str(error))
+            return None
+        if _is_kept(play.order):
+            self._write(lambda: files.propose(match_id, content, self.agent_id))
+        return content
+
     def _write(self, write: Callable[[], object]) -> None:
         """A match goes on without its file."""
         try:
             write()
-        except (OSError, TypeError) as error:  # TypeError: a game whose moves JSON can't hold
+        except OSError as error:
             self.log.error("write_failed", error=str(error))
-
-    def _remember(self, play: MatchPlay) -> None:
-        self._matches.pop(play.match.match_id, None)  # one that is played again is the newest
-        self._matches[play.match.match_id] = play
-        while len(self._matches) > KEPT_MATCHES + len(self._running):
-            oldest = next(match_id for match_id in self._matches if match_id not in self._running)
-            del self._matches[oldest]
 
     def _league_completed(self) -> None:
         self.state = advance(self.state, AgentState.SHUTDOWN)
@@ -412,6 +442,10 @@ class Referee:
     def _notice_noted(self, player_id: str, error: CallFailed | None) -> None:
         if error is not None:
             self.log.warning("notice_failed", player_id=player_id, error_code=error.code, message=error.message)
+
+
+def _is_kept(order: v2.StartMatch) -> bool:
+    return order.league_id != CHECK_LEAGUE
 
 
 def _is_same(known: v2.StartMatch, order: v2.StartMatch) -> bool:

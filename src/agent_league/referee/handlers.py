@@ -5,10 +5,10 @@ from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.model.agents import Role
-from agent_league.model.results import MatchState
 from agent_league.protocol import v2
 from agent_league.protocol.checks import shown
 from agent_league.protocol.envelope import Message
+from agent_league.referee.past import PastMatch
 from agent_league.referee.play import MatchPlay
 from agent_league.transport.dispatch import OK, Handler, Reply
 
@@ -23,7 +23,7 @@ class RefereeHandlers:
 
     def __init__(
         self,
-        matches: Mapping[str, MatchPlay],
+        matches: Mapping[str, MatchPlay | PastMatch],
         running: Container[str],
         begin: Callable[[v2.StartMatch], Awaitable[None]],
         announced: Callable[[v2.RoundAnnouncement], Awaitable[None]],
@@ -59,19 +59,10 @@ class RefereeHandlers:
         """
         if isinstance(asked := params.get("match_ids"), list):
             return {"matches": {str(match_id): self._state(str(match_id)) for match_id in asked[:MOST_ASKED]}}
-        play = self._find(params)
-        finished = play.match.state is MatchState.FINISHED
-        return {
-            "match_id": play.match.match_id,
-            "state": str(play.match.state),
-            "players": list(play.match.players),
-            "lifecycle": play.transcript.lifecycle,
-            "transcript": play.transcript.entries if finished else play.transcript.headlines(),
-            "result": play.record()["result"] if finished else None,
-        }
+        return self._find(params).told()
 
     def _state(self, match_id: str) -> str | None:
-        return str(self._matches[match_id].match.state) if match_id in self._running else None
+        return str(self._matches[match_id].state) if match_id in self._running else None
 
     async def round_announced(self, message: v2.RoundAnnouncement) -> Reply:
         await self._announced(message)
@@ -93,19 +84,19 @@ class RefereeHandlers:
         if "match_id" not in params:
             return {
                 **OK,
-                "matches": {play.match.match_id: str(play.match.state) for play in self._matches.values()},
+                "matches": {match_id: str(match.state) for match_id, match in self._matches.items()},
             }
-        play = self._find(params)
-        return {**OK, "match_id": play.match.match_id, "state": str(play.match.state)}
+        match = self._find(params)
+        return {**OK, "match_id": match.order.match_id, "state": str(match.state)}
 
-    def _find(self, params: Mapping[str, Any]) -> MatchPlay:
+    def _find(self, params: Mapping[str, Any]) -> MatchPlay | PastMatch:
         match_id = params.get("match_id")
         if match_id is None:
             raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, "missing: match_id", missing_fields=["match_id"])
-        play = self._matches.get(match_id) if isinstance(match_id, str) else None
-        if play is None:
+        match = self._matches.get(match_id) if isinstance(match_id, str) else None
+        if match is None:
             raise Refusal(ErrorCode.MATCH_NOT_FOUND, "no such match here", match_id=shown(match_id))
-        return play
+        return match
 
 
 def check_manager(sender: object) -> None:

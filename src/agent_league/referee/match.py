@@ -10,6 +10,7 @@ from agent_league.games.base import CHANCE, Move, State, allows, in_words, is_lo
 from agent_league.games.registry import Game
 from agent_league.games.wire import PlainWire
 from agent_league.model.results import MatchState, Outcome, Termination
+from agent_league.protocol.v2.game import GameResult
 
 ROLES = ("PLAYER_A", "PLAYER_B")
 SHOWN_MOVES = 50
@@ -66,7 +67,8 @@ class Match:
         """Before a match is broken off: where its game can't even tell of it, the plain words do."""
         try:
             told = self.game.result(self.position, self.moves, self.players)
-            orjson.dumps((told, self.game.wire.details(self.position, self.moves, self.players)))
+            GameResult.model_validate({"status": str(Outcome.TECHNICAL_LOSS), **told})
+            orjson.dumps((told, {**self.game.wire.details(self.position, self.moves, self.players)}))
         except Exception:  # noqa: BLE001 - a third party's rules and words may raise anything
             self.game = replace(self.game, wire=PlainWire(), payoffs=False)
 

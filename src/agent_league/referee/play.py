@@ -5,6 +5,7 @@ The match itself is pure (`match.py`); this is where it meets the players.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any
 
 from agent_league.clock import Clock
@@ -40,11 +41,11 @@ class MatchPlay:
         desk: Desk,
         clock: Clock,
         league_seed: str | None = None,
-        on_state: Callable[[], None] = lambda: None,
+        on_state: Callable[[str], None] | None = None,
     ) -> None:
         self.order = order
         self.match = Match(order.match_id, (order.player_A.player_id, order.player_B.player_id), game)
-        self.transcript = Transcript(clock, on_state)
+        self.transcript = Transcript(clock, on_state and partial(on_state, order.match_id))
         self._seed = new_match_seed(league_seed, order.league_id, order.match_id)
         self._setting = Setting(order, self.match, referee_id, clock, commitment(self._seed))
         self._desk = desk
@@ -85,17 +86,26 @@ class MatchPlay:
             raise RuntimeError(f"{self.match.match_id} is not over")
         return write_report(self._setting, self.verdict, token, self.score(), self.failures, self.tolerated, self.fault)
 
+    @property
+    def state(self) -> MatchState:
+        return self.match.state
+
+    def told(self, *, in_full: bool | None = None) -> dict[str, Any]:
+        """How it stands, for whoever asks; what was said is told once the match is over."""
+        if in_full is None:
+            in_full = self.state is MatchState.FINISHED
+        return {
+            "match_id": self.match.match_id,
+            "state": str(self.state),
+            "players": list(self.match.players),
+            "lifecycle": self.transcript.lifecycle,
+            "transcript": self.transcript.entries if in_full else self.transcript.headlines(),
+            "result": self._result() if in_full else None,
+        }
+
     def take(self, message: Message) -> None:
         """Takes an answer that a player sends by itself; where nobody waits for it, it came too late."""
-        self._askers[self._author(message)].take(message.message_type, message.to_wire())
-
-    def _author(self, message: Message) -> str:
-        """Whose answer it is, by its token; raises a Refusal."""
-        for player in self._players.values():
-            if token_state({"auth_token": message.auth_token}, player.token_sha256) == "ok":
-                return player.player_id
-        code = ErrorCode.AUTH_TOKEN_INVALID if message.auth_token else ErrorCode.AUTH_TOKEN_MISSING
-        raise Refusal(code, "an answer in a call of its own must carry its player's own 'auth_token'")
+        self._askers[author_of(self.order, message)].take(message.message_type, message.to_wire())
 
     async def play(self) -> Verdict:
         """From the invitations to the result; both players are told."""
@@ -132,7 +142,8 @@ class MatchPlay:
         """The points by the league's rule."""
         if self.verdict is None:
             return {}
-        scoring = Scoring(**self.order.scoring.model_dump(include=set(Scoring.__slots__)))
+        rule = self.order.scoring
+        scoring = Scoring(rule.win_points, rule.draw_points, rule.loss_points, rule.technical_loss_points)
         result = MatchResult(
             self.match.match_id,
             self.order.round_id,
@@ -144,7 +155,7 @@ class MatchPlay:
 
     def record(self) -> dict[str, Any]:
         """The match file's content."""
-        match, verdict = self.match, self.verdict
+        match = self.match
         return {
             "round_id": self.order.round_id,
             "conversation_id": self.order.conversation_id,
@@ -161,26 +172,30 @@ class MatchPlay:
                 },
             },
             "lifecycle": self.transcript.lifecycle,
-            "result": None
-            if verdict is None
-            else {
-                "status": str(verdict.outcome),
-                "winner_player_id": verdict.winner,
-                **match.game.result(match.position, match.moves, match.players),
-                "reason": verdict.reason,
-                **({FAULT: self.fault} if self.fault else {}),
-                "score": self.score(),
-                "terminations": {
-                    player: str(match.terminations.get(player, Termination.NORMAL)) for player in match.players
-                },
-            },
-            "draw": {"commitment": commitment(self._seed), "seed": self._seed},
+            "result": self._result(),
+            "draw": {"commitment": self._setting.draw_commitment, "seed": self._seed},
             "moves": match.moves,
             "protocols": {player_id: words.protocol for player_id, words in self._words.items()},
             "move_methods": {player_id: words.wire.method for player_id, words in self._words.items()},
             "strict": self._desk.strict,
             "tolerated": self.tolerated,
             "transcript": self.transcript.entries,
+        }
+
+    def _result(self) -> dict[str, Any] | None:
+        match, verdict = self.match, self.verdict
+        if verdict is None:
+            return None
+        return {
+            "status": str(verdict.outcome),
+            "winner_player_id": verdict.winner,
+            **match.game.result(match.position, match.moves, match.players),
+            "reason": verdict.reason,
+            **({FAULT: self.fault} if self.fault else {}),
+            "score": self.score(),
+            "terminations": {
+                player: str(match.terminations.get(player, Termination.NORMAL)) for player in match.players
+            },
         }
 
     def _rule_out_suspended(self) -> None:
@@ -277,6 +292,15 @@ class MatchPlay:
         )
 
 
+def author_of(order: v2.StartMatch, message: Message) -> str:
+    """Which player of a match an answer in a call of its own is from, by its token; raises a Refusal."""
+    for player in (order.player_A, order.player_B):
+        if token_state({"auth_token": message.auth_token}, player.token_sha256) == "ok":
+            return player.player_id
+    code = ErrorCode.AUTH_TOKEN_INVALID if message.auth_token else ErrorCode.AUTH_TOKEN_MISSING
+    raise Refusal(code, "an answer in a call of its own must carry its player's own 'auth_token'")
+
+
 def _words(setting: Setting, player: MatchPlayer) -> Words:
     """In the player's own dialect."""
     return WordsV1(setting, player) if player.protocol == PROTOCOL_V1 else WordsV2(setting, player)
@@ -284,6 +308,10 @@ def _words(setting: Setting, player: MatchPlayer) -> Words:
 
 async def _at_once(questions: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
     """The answers to questions that are asked at the same time; where one breaks down, none goes on."""
+    first, *others = questions
+    if not others:
+        return [await first]
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(question) for question in questions]
-    return [task.result() for task in tasks]
+        tasks = [group.create_task(question) for question in others]
+        answer = await first  # in the task that waits anyway
+    return [answer, *(task.result() for task in tasks)]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from agent_league.clock import format_utc
 from agent_league.model.results import FAULT
 from agent_league.protocol import v1, v2
+from agent_league.protocol.v2.results import ReportedResult
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.dialect import Setting
 from agent_league.referee.match import Verdict
@@ -35,7 +36,20 @@ def write_report(
     }
     if all(player.protocol == PROTOCOL_V1 for player in (order.player_A, order.player_B)):
         return Call(METHOD, write_v1(setting, v1.GameResult, result={**result_v1(match, verdict), **ours}))
-    message = v2.MatchResultReport.write(
+    result = ReportedResult.model_validate(
+        {
+            "winner": verdict.winner,
+            "score": dict(score),
+            "details": {
+                **match.game.wire.details(match.position, match.moves, match.players),
+                **({FAULT: fault} if fault else {}),
+            },
+            "status": verdict.outcome.value,
+            "reason": verdict.reason,
+            **ours,
+        }
+    )
+    message = v2.MatchResultReport.wire(
         sender=f"referee:{setting.referee_id}",
         timestamp=format_utc(setting.clock.now()),
         conversation_id=f"conv-{match.match_id.lower()}-report",
@@ -44,16 +58,6 @@ def write_report(
         round_id=order.round_id,
         match_id=match.match_id,
         game_type=match.game.game_type,
-        result={
-            "winner": verdict.winner,
-            "score": dict(score),
-            "details": {
-                **match.game.wire.details(match.position, match.moves, match.players),
-                **({FAULT: fault} if fault else {}),
-            },
-            "status": str(verdict.outcome),
-            "reason": verdict.reason,
-            **ours,
-        },
+        result=result.model_dump(exclude_unset=True),
     )
-    return Call(METHOD, message.to_wire())
+    return Call(METHOD, message)

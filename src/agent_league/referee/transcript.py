@@ -10,12 +10,15 @@ from typing import Any
 import orjson
 
 from agent_league.clock import Clock
-from agent_league.log import REDACTED, redacted
+from agent_league.log import REDACTED, SECRET_FIELDS, SIGNED, redacted
 from agent_league.model.results import MatchState
 
 HIDDEN = frozenset({"message", "outcome", "error"})
 """What an entry says, and what its error says of that."""
 
+SIGNS = (b"tok-", SIGNED.encode(), *(f'"{name}":'.encode() for name in SECRET_FIELDS))
+"""Without one of these in its JSON, nothing has a token in it."""
+UTC_LENGTH = len("+00:00")
 LONGEST_ANSWER = 16 * 1024
 """Bytes of one answer that are kept."""
 
@@ -23,7 +26,7 @@ LONGEST_ANSWER = 16 * 1024
 class Transcript:
     """What was said in one match."""
 
-    def __init__(self, clock: Clock, on_state: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, clock: Clock, on_state: Callable[[], None] | None = None) -> None:
         self._clock = clock
         self._on_state = on_state
         self.lifecycle: list[dict[str, Any]] = []
@@ -31,50 +34,63 @@ class Transcript:
 
     def entered(self, state: MatchState) -> None:
         if not self.lifecycle or self.lifecycle[-1]["state"] != state:
-            self.lifecycle.append({"state": str(state), "at": self._now()})
-            self._on_state()
+            self.lifecycle.append({"state": state.value, "at": self._now()})
+            if self._on_state:
+                self._on_state()
 
     def sent(self, player_id: str, method: str, message: Mapping[str, Any], attempt: int = 1) -> None:
         """One of our own messages: its only token is where it belongs."""
-        self._add(direction="sent", player_id=player_id, method=method, attempt=attempt, message=_veiled(message))
+        self.entries.append(
+            {
+                "at": self._now(),
+                "direction": "sent",
+                "player_id": player_id,
+                "method": method,
+                "attempt": attempt,
+                "message": _veiled(message),
+            }
+        )
 
     def received(
         self, player_id: str, method: str, answer: Any, seconds: float, token: str, tolerated: Sequence[str] = ()
     ) -> None:
         """An answer; `token` says whether it carried its player's own, `tolerated` what in it was put up with."""
-        self._add(
-            direction="received",
-            player_id=player_id,
-            method=method,
-            latency_ms=round(seconds * 1000, 3),
-            token=token,
-            **({"tolerated": list(tolerated)} if tolerated else {}),
-            message=_kept(answer),
+        self.entries.append(
+            {
+                "at": self._now(),
+                "direction": "received",
+                "player_id": player_id,
+                "method": method,
+                "latency_ms": round(seconds * 1000, 3),
+                "token": token,
+                **({"tolerated": list(tolerated)} if tolerated else {}),
+                "message": _kept(answer),
+            }
         )
 
     def failed(self, player_id: str, method: str, code: str, why: str, answer: Any, seconds: float) -> None:
-        self._add(
-            direction="failed",
-            player_id=player_id,
-            method=method,
-            latency_ms=round(seconds * 1000, 3),
-            error_code=code,
-            error=redacted(why),
-            message=_kept(answer),
+        self.entries.append(
+            {
+                "at": self._now(),
+                "direction": "failed",
+                "player_id": player_id,
+                "method": method,
+                "latency_ms": round(seconds * 1000, 3),
+                "error_code": code,
+                "error": redacted(why),
+                "message": _kept(answer),
+            }
         )
 
     def drawn(self, step: int, outcome: Any) -> None:
-        self._add(direction="drawn", step=step, outcome=outcome)
+        self.entries.append({"at": self._now(), "direction": "drawn", "step": step, "outcome": outcome})
 
     def headlines(self) -> list[dict[str, Any]]:
         """The entries without what was said: safe to show while a match runs."""
         return [{key: value for key, value in entry.items() if key not in HIDDEN} for entry in self.entries]
 
-    def _add(self, **entry: Any) -> None:
-        self.entries.append({"at": self._now(), **entry})
-
     def _now(self) -> str:
-        return self._clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return f"{self._clock.now().isoformat(timespec='milliseconds')[:-UTC_LENGTH]}Z"
 
 
 def in_order(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -111,9 +127,12 @@ def _is_before(state: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
 
 def _kept(answer: Any) -> Any:
     """Without tokens; of an answer that is far longer than any message, the beginning."""
+    has_token = isinstance(answer, dict) and answer.get("auth_token") is not None
+    if has_token:
+        answer = {**answer, "auth_token": REDACTED}
     written = orjson.dumps(answer, default=str, option=orjson.OPT_NON_STR_KEYS)
     if len(written) <= LONGEST_ANSWER:
-        return redacted(answer)
+        return redacted(answer) if sum(map(written.count, SIGNS)) > has_token else orjson.loads(written)
     return {"cut_from_bytes": len(written), "beginning": redacted(written[:LONGEST_ANSWER].decode(errors="replace"))}
 
 

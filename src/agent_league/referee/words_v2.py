@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from agent_league.clock import format_utc, later
 from agent_league.games.base import Move
+from agent_league.games.wire import PlainWire, Wire
 from agent_league.log import redacted
 from agent_league.model.results import MatchState
 from agent_league.protocol import v2
 from agent_league.protocol.v2.control import MatchPlayer
+from agent_league.protocol.v2.game import GameResult
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.referee.dialect import Mishap, Setting
 from agent_league.referee.match import Verdict
@@ -33,6 +37,7 @@ class WordsV2:
         self.wire = setting.wire_for(player)
         self._standings = player.standings.model_dump()
         self._token = setting.pass_for(player) or ""
+        self._sender = f"referee:{setting.referee_id}"
 
     def expected(self) -> Mapping[str, Any]:
         return {
@@ -44,19 +49,15 @@ class WordsV2:
 
     def invitation(self, limit: float) -> Call:
         match = self._match
-        message = v2.GameInvitation.write(
-            **self._envelope(),
-            auth_token=self._token,
-            league_id=self._order.league_id,
-            round_id=self._order.round_id,
-            match_id=match.match_id,
+        message = v2.GameInvitation.wire(
+            **self._head(),
             game_type=match.game.game_type,
             role_in_match=match.role(self._player_id),
             opponent_id=match.opponent(self._player_id),
             draw_commitment=self._setting.draw_commitment,
             game_parameters=dict(match.game.parameters),
         )
-        return Call("handle_game_invitation", message.to_wire(), v2.GameJoinAck.TYPE)
+        return Call("handle_game_invitation", message, v2.GameJoinAck.TYPE)
 
     def game_start(self, limit: float) -> Call | None:
         return None
@@ -70,24 +71,24 @@ class WordsV2:
             match.step,
             match.role(self._player_id),
         )
-        message = wire.call.write(
-            **self._envelope(),
-            auth_token=self._token,
-            league_id=self._order.league_id,
-            round_id=self._order.round_id,
-            match_id=match.match_id,
-            player_id=self._player_id,
-            game_type=match.game.game_type,
-            context={
+        is_ours = _is_ours(wire, own)
+        if own and is_ours:
+            own = orjson.loads(orjson.dumps(own))  # what a game shows is kept as it was, whatever the game does with it
+        fields = {
+            **self._head(),
+            "player_id": self._player_id,
+            "game_type": match.game.game_type,
+            "context": {
                 "opponent_id": match.opponent(self._player_id),
                 "round_id": self._order.round_id,
                 "your_standings": self._standings,
                 "draw_commitment": self._setting.draw_commitment,
             },
-            deadline=later(self._setting.clock.now(), limit),
             **own,
-        )
-        return Call(wire.method, message.to_wire(), wire.answer.TYPE)
+            "deadline": later(self._setting.clock.now(), limit),
+        }
+        message = wire.call.wire(**fields) if is_ours else wire.call.write(**fields).to_wire()
+        return Call(wire.method, message, wire.answer.TYPE)
 
     def validation(self, author: str, move: Move) -> Call | None:
         return None
@@ -119,29 +120,45 @@ class WordsV2:
 
     def game_over(self, verdict: Verdict, draw_seed: str) -> Call:
         match = self._match
-        message = v2.GameOver.write(
-            **self._envelope(),
-            auth_token=self._token,
-            league_id=self._order.league_id,
-            round_id=self._order.round_id,
-            match_id=match.match_id,
-            game_type=match.game.game_type,
-            game_result={
-                "status": str(verdict.outcome),
+        result = GameResult.model_validate(
+            {
+                "status": verdict.outcome.value,
                 "winner_player_id": verdict.winner,
                 **match.game.result(match.position, match.moves, match.players),
                 "reason": verdict.reason,
-            },
+            }
+        )
+        message = v2.GameOver.wire(
+            **self._head(),
+            game_type=match.game.game_type,
+            game_result=result.model_dump(exclude_unset=True),
             draw_seed=draw_seed,
         )
-        return Call("notify_match_result", message.to_wire())
+        return Call("notify_match_result", message)
+
+    def _head(self) -> dict[str, Any]:
+        """What each of our messages begins with, but for what is said of a failure."""
+        return {
+            **self._envelope(),
+            "auth_token": self._token,
+            "league_id": self._order.league_id,
+            "round_id": self._order.round_id,
+            "match_id": self._match.match_id,
+        }
 
     def _envelope(self) -> dict[str, Any]:
         return {
-            "sender": f"referee:{self._setting.referee_id}",
+            "sender": self._sender,
             "timestamp": format_utc(self._setting.clock.now()),
             "conversation_id": self._order.conversation_id,
         }
+
+
+def _is_ours(wire: Wire, own: Mapping[str, Any]) -> bool:
+    """Whether a question is made of our own words alone, so that nobody needs to look whether they are right."""
+    if wire.call is v2.ChooseParityCall:
+        return not own
+    return wire.call is v2.GameMoveCall and type(wire).question is PlainWire.question
 
 
 def _asking_state(action_required: str) -> MatchState:

@@ -147,9 +147,10 @@ class Projection:
         self._pause = interval
         self._timer: asyncio.TimerHandle | None = None
 
-    def changed(self) -> None:
+    def changed(self, within: float | None = None) -> None:
+        """It is written within the interval, or within as many seconds as are named."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._pause, self.flush)
+            self._timer = asyncio.get_running_loop().call_later(self._pause if within is None else within, self.flush)
 
     def wrote(self, size: int) -> None:
         """How much the last write was: the next one waits the longer for it."""

@@ -11,6 +11,16 @@ def _safe(name: str) -> str:
     return name
 
 
+def match_name(match_id: str) -> str:
+    """What the file of a match is called."""
+    return f"{_safe(match_id)}.json"
+
+
+def proposal_name(match_id: str, referee_id: str) -> str:
+    """What it is called while it waits until its result counts."""
+    return f".{_safe(match_id)}.{_safe(referee_id)}.json"
+
+
 class DataPaths:
     """The folders of `SHARED/data`."""
 
@@ -43,10 +53,10 @@ class DataPaths:
         return self.data / "matches" / _safe(league_id)
 
     def match(self, league_id: str, match_id: str) -> Path:
-        return self.matches(league_id) / f"{_safe(match_id)}.json"
+        return self.matches(league_id) / match_name(match_id)
 
     def match_proposal(self, league_id: str, match_id: str, referee_id: str) -> Path:
-        return self.matches(league_id) / f".{_safe(match_id)}.{_safe(referee_id)}.json"
+        return self.matches(league_id) / proposal_name(match_id, referee_id)
 
     @property
     def players(self) -> Path:

@@ -1,13 +1,16 @@
 """The repositories of seed 000: each reads and writes one kind of file of `SHARED/data`."""
 
+import os
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from agent_league.storage.files import json_bytes, json_part, read_object, write_json
-from agent_league.storage.paths import DataPaths
+from agent_league.storage.files import json_bytes, json_part, read_object, write_json, write_whole
+from agent_league.storage.paths import DataPaths, match_name, proposal_name
 
 SCHEMA_VERSION = "1.0.0"
 HOME = Path("SHARED")
@@ -86,38 +89,52 @@ class MatchRepository:
         return read_object(self.paths.match(self.league_id, match_id))
 
     def save(self, match_id: str, match: Mapping[str, Any]) -> None:
-        write_json(self.paths.match(self.league_id, match_id), self._content(match_id, match))
+        write_whole(self.paths.match(self.league_id, match_id), self.written(match_id, match))
 
-    def propose(self, match_id: str, match: Mapping[str, Any], referee_id: str) -> None:
-        """Writes the file of a match beside its place, where it waits until its result counts."""
-        content = json_bytes(self._content(match_id, match))
+    def written(self, match_id: str, match: Mapping[str, Any]) -> bytes:
+        """The content of the file of a match."""
+        head = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "match_id": match_id}
+        return json_bytes({**head, **match})
+
+    def propose(self, match_id: str, content: bytes, referee_id: str) -> None:
+        """Puts the file of a match beside its place, where it waits until its result counts."""
         path = self._proposal(match_id, referee_id)
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            path.write_bytes(content)
+            with self._opened(path) as file:
+                while content:
+                    content = content[file.write(content) :]
         except OSError:
-            path.unlink(missing_ok=True)  # half a file is worse than none
+            self.drop(match_id, referee_id)  # half a file is worse than none
             raise
 
     def accept(self, match_id: str, referee_id: str) -> None:
         """What a referee proposed is the match's file from here on; another's play of it doesn't count."""
-        self._proposal(match_id, referee_id).replace(self.paths.match(self.league_id, match_id))
+        os.replace(self._proposal(match_id, referee_id), self._folder + match_name(match_id))  # noqa: PTH105 - no Path
 
     def drop(self, match_id: str, referee_id: str) -> None:
         """What a referee proposed doesn't count."""
-        self._proposal(match_id, referee_id).unlink(missing_ok=True)
+        Path(self._proposal(match_id, referee_id)).unlink(missing_ok=True)
 
     def list(self) -> list[str]:
         """The ids of all matches that have a file."""
         folder = self.paths.matches(self.league_id)
         return sorted(path.stem for path in folder.glob("*.json") if not path.name.startswith("."))
 
-    def _content(self, match_id: str, match: Mapping[str, Any]) -> dict[str, Any]:
-        head = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "match_id": match_id}
-        return {**head, **match}
+    @cached_property
+    def _folder(self) -> str:
+        """As text: two files are named in each match, and as objects their paths cost more than the files."""
+        return f"{self.paths.matches(self.league_id)}{os.sep}"
 
-    def _proposal(self, match_id: str, referee_id: str) -> Path:
-        return self.paths.match_proposal(self.league_id, match_id, referee_id)
+    def _proposal(self, match_id: str, referee_id: str) -> str:
+        return self._folder + proposal_name(match_id, referee_id)
+
+    def _opened(self, path: str) -> FileIO:
+        """A new file; its folder is made where it isn't there, which is once a league."""
+        try:
+            return FileIO(path, "w")
+        except FileNotFoundError:
+            Path(self._folder).mkdir(parents=True, exist_ok=True)
+            return FileIO(path, "w")
 
 
 class PlayerHistoryRepository:

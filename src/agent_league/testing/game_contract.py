@@ -318,9 +318,9 @@ class GameContract:
         )
         return read_fields(wire.call, orjson.loads(orjson.dumps(call.to_wire())))
 
-    def _hearing(self) -> tuple[Callable[..., Any], Callable[..., Message]]:
+    def _hearing(self) -> tuple[Callable[..., Any], Callable[..., dict[str, Any]]]:
         """How a player of ours hears this game's question, and how it answers."""
-        known: dict[str, tuple[Callable[..., Any], Callable[..., Message]]] = {
+        known: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
             "make_move": (self._sensors.see_move_call, self._actuators.make_move),
             "choose_parity": (self._sensors.see_parity_call, self._actuators.choose_parity),
         }
@@ -328,10 +328,10 @@ class GameContract:
         self._claim(method in known, f"players answer {', '.join(known)}, not {method!r}")
         return known[method]
 
-    def _check_answer(self, answer: Message, move: Move) -> None:
+    def _check_answer(self, answer: Mapping[str, Any], move: Move) -> None:
         wire = self._game.wire
         try:
-            heard = wire.move(read_fields(wire.answer, orjson.loads(orjson.dumps(answer.to_wire()))))
+            heard = wire.move(read_fields(wire.answer, orjson.loads(orjson.dumps(answer))))
         except Refusal as refusal:
             raise AssertionError(f"{self._game.game_type}: the answer {move!r} is refused: {refusal}") from refusal
         self._claim(type(heard) is type(move) and heard == move, f"the answer {move!r} is read as {heard!r}")

@@ -1,32 +1,101 @@
-"""The HTTP carrier: one session a process, connections kept alive, no redirects, answers limited in size and time."""
+"""The HTTP carrier: connections kept alive and few to each peer, no redirects, answers limited in size and time."""
 
 import asyncio
 import os
-from collections.abc import Mapping
+import re
+import socket
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, urlsplit
 
-import aiohttp
+from aiohappyeyeballs import start_connection
 
 from agent_league.errors import BadAnswer
-from agent_league.transport.carrier import MAX_BODY, no_answer, no_connection
+from agent_league.transport.carrier import no_answer, no_connection
+from agent_league.transport.hosts import PORTS
+from agent_league.transport.http_link import BrokenOff, Link, Reply
 
-HEADERS = {"Content-Type": "application/json"}
-KEEP_ALIVE_SECONDS = 4
-"""Less than the 5 s after which common servers close an idle connection."""
+MOST_KEPT = 32
+"""Connections to one peer that are kept while it isn't called."""
+MOST_PEERS = 4096
+RESOLVED_SECONDS = 300
+SECOND_FAMILY_SECONDS = 0.25
+"""How long one of a host's addresses is tried alone, before the next is tried beside it."""
+IN_PATHS = "/%:@!$&'()*+,;=~?"
+UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class Peer:
+    """One address: how a request to it begins, and the connections that are kept to it."""
+
+    def __init__(self, endpoint: str) -> None:
+        parts = urlsplit(endpoint)
+        if parts.scheme not in PORTS or not parts.hostname or " " in endpoint or not endpoint.isprintable():
+            raise ValueError("expected an address such as http://localhost:8101/mcp")
+        self.host = parts.hostname.encode("idna").decode() if not parts.hostname.isascii() else parts.hostname
+        self.port = parts.port or PORTS[parts.scheme]
+        self.is_secure = parts.scheme == "https"
+        self.links: list[Link] = []
+        self._addresses: Sequence[Any] = ()
+        self._resolved = 0.0
+        target = quote(parts.path or "/", safe=IN_PATHS) + (
+            f"?{quote(parts.query, safe=IN_PATHS)}" if parts.query else ""
+        )
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        place = host if self.port == PORTS[parts.scheme] else f"{host}:{self.port}"
+        self._head = f"POST {target} HTTP/1.1\r\nHost: {place}\r\nContent-Type: application/json\r\n"
+        self._latest: tuple[str | None, bytes] = (None, f"{self._head}Content-Length: ".encode())
+
+    def request(self, frame: bytes, bearer: str | None, headers: Mapping[str, str] | None) -> bytes:
+        """All bytes of a request; a ValueError where a header would be two."""
+        known, head = self._latest
+        if bearer != known or headers:
+            given = {**(headers or {}), **({"Authorization": f"Bearer {bearer}"} if bearer else {})}
+            head = f"{self._head}{''.join(map(_header, given.items()))}Content-Length: ".encode()
+            if not headers:
+                self._latest = (bearer, head)
+        return b"%b%d\r\n\r\n%b" % (head, len(frame), frame)
+
+    async def connect(self, loop: asyncio.AbstractEventLoop) -> Link:
+        if loop.time() >= self._resolved + RESOLVED_SECONDS or not self._addresses:
+            self._addresses = await loop.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+            self._resolved = loop.time()
+        bound = await start_connection(list(self._addresses), happy_eyeballs_delay=SECOND_FAMILY_SECONDS)
+        try:
+            _, link = await loop.create_connection(
+                lambda: Link(loop),
+                sock=bound,
+                ssl=self.is_secure or None,
+                server_hostname=self.host if self.is_secure else None,
+            )
+        except BaseException:
+            bound.close()
+            raise
+        return link
+
+    def kept(self) -> Link | None:
+        """A connection that may still be good."""
+        while self.links:
+            link = self.links.pop()
+            if link.is_usable:
+                return link
+        return None
+
+    def keep(self, link: Link) -> None:
+        if len(self.links) < MOST_KEPT:
+            self.links.append(link)
+        else:
+            link.abort()
 
 
 class HttpCarrier:
     """Calls agents over HTTP. Make it inside a running event loop."""
 
     def __init__(self) -> None:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS, ttl_dns_cache=300),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=("User-Agent", "Accept-Encoding"),
-            auto_decompress=False,  # a small answer could unpack to a huge one
-            timeout=aiohttp.ClientTimeout(total=None),  # each call brings its own
-        )
-        self._answered: dict[str, float] = {}
-        """When an endpoint last answered: for a while after that, a connection to it is kept."""
+        self._loop = asyncio.get_running_loop()
+        self._peers: OrderedDict[str, Peer] = OrderedDict()
+        self._busy: set[Link] = set()
 
     async def exchange(
         self,
@@ -35,59 +104,71 @@ class HttpCarrier:
         limit: float,
         bearer: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> tuple[int, bytes]:
+    ) -> Reply:
+        due = self._loop.time() + limit
         try:
-            async with asyncio.timeout(limit):
-                answer = await self._deliver(endpoint, frame, _with(bearer, headers) if bearer or headers else HEADERS)
+            peer = self._peers.get(endpoint) or self._new_peer(endpoint)
+            request = peer.request(frame, bearer, headers)
+            link = peer.kept()
+            if link is not None:
+                try:
+                    return await self._ask(peer, link, request, due)
+                except BrokenOff:
+                    # A server may close an idle connection just as we use it; only a fresh one tells of the peer.
+                    if not link.is_silent:
+                        raise
+            async with asyncio.timeout_at(due):
+                link = await peer.connect(self._loop)
+            return await self._ask(peer, link, request, due)
         except TimeoutError:
             raise no_answer(endpoint, limit) from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (OSError, ValueError) as error:
             raise no_connection(endpoint, _why(error)) from error
-        self._answered[endpoint] = asyncio.get_running_loop().time()
-        return answer
+        except BadAnswer as error:
+            raise BadAnswer(f"{error.message} from {endpoint}") from None
 
     async def close(self) -> None:
-        await self._session.close()
+        for peer in self._peers.values():
+            for link in peer.links:
+                link.abort()
+        for link in self._busy:
+            link.abort()
+        self._peers.clear()
 
-    async def _deliver(self, endpoint: str, frame: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        """Posts the frame; once more where a kept connection broke off.
-
-        A server may close an idle connection just as we use it, and that says nothing of the peer: a fresh one does.
-        """
+    async def _ask(self, peer: Peer, link: Link, request: bytes, due: float) -> Reply:
+        self._busy.add(link)
         try:
-            return await self._post(endpoint, frame, headers)
-        except aiohttp.ClientConnectorError:
+            reply = await link.ask(request, due)
+        except asyncio.CancelledError:
+            link.abort()
             raise
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            if not self._was_kept(endpoint):
-                raise
-            return await self._post(endpoint, frame, headers)
+        finally:
+            self._busy.discard(link)
+        if link.is_usable:
+            peer.keep(link)
+        return reply
 
-    def _was_kept(self, endpoint: str) -> bool:
-        """Whether a call may have gone over a kept connection; asked once, since the next one is fresh."""
-        answered = self._answered.pop(endpoint, None)
-        return answered is not None and asyncio.get_running_loop().time() - answered <= KEEP_ALIVE_SECONDS
-
-    async def _post(self, endpoint: str, frame: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        async with self._session.post(endpoint, data=frame, headers=headers, allow_redirects=False) as response:
-            length = response.content_length
-            if length is not None and length <= MAX_BODY:
-                return response.status, await response.read()
-            body = bytearray()
-            async for chunk in response.content.iter_any():
-                body += chunk
-                if len(body) > MAX_BODY:
-                    raise BadAnswer(f"an answer of more than {MAX_BODY} bytes from {endpoint}")
-            return response.status, bytes(body)
+    def _new_peer(self, endpoint: str) -> Peer:
+        peer = Peer(endpoint)
+        if len(self._peers) >= MOST_PEERS:
+            _, oldest = self._peers.popitem(last=False)
+            for link in oldest.links:
+                link.abort()
+        self._peers[endpoint] = peer
+        return peer
 
 
-def _with(bearer: str | None, headers: Mapping[str, str] | None) -> Mapping[str, str]:
-    return {**HEADERS, **(headers or {}), **({"Authorization": f"Bearer {bearer}"} if bearer else {})}
+def _header(field: tuple[str, str]) -> str:
+    name, value = field
+    if UNSAFE.search(name) or UNSAFE.search(value) or not value.isascii():
+        raise ValueError(f"the header {name[:40]!r} holds what no header may")
+    return f"{name}: {value}\r\n"
 
 
 def _why(error: Exception) -> str:
     """What went wrong, without the address, which is told already."""
-    if isinstance(error, aiohttp.ClientConnectorError):
-        number, words = error.os_error.errno, error.os_error.strerror
-        return os.strerror(number) if number and number > 0 else words or "no connection"
+    if isinstance(error, socket.gaierror):
+        return error.strerror or "no such host"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
     return str(error) or type(error).__name__

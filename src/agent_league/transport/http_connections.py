@@ -1,14 +1,16 @@
 """The connections of one server, and how long, how large and how many they may be.
 
 Extends uvicorn's own, which waits for a request for ever and keeps headers of any size. Time is counted in ticks of one
-timer for all connections, so that a request that comes in one piece costs next to nothing more.
+timer for all connections, so that a request that comes in one piece costs next to nothing more. A plain call, which is
+nearly every request to an agent, is answered right here; everything else goes the way of ASGI.
 """
 
 import asyncio
 import itertools
 import sys
-from collections.abc import Sized
+from collections.abc import Coroutine, Sequence, Sized
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import FlowControl
@@ -16,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from agent_league.transport.carrier import MAX_BODY
+from agent_league.transport.http_guard import Fields
 
 MAX_HEAD = 64 * 1024
 MAX_HEADERS = 100
@@ -28,6 +31,12 @@ MAX_HELD = 64 * MAX_BODY
 MAX_CONNECTIONS = 1000
 TICKS = 10
 """Into so many a server's patience is divided."""
+ANSWERED = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n%b\r\n%b"
+ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n%b\r\n"
+LAST = b"connection: close\r\n"
+
+Headers = Sequence[tuple[bytes, bytes]]
+"""Names in lower case, and values."""
 
 
 def _most_connections() -> int:
@@ -46,15 +55,70 @@ class Limits:
 
     patience: float = 10
     """Seconds for a request to be there with all its body, and for its answer to be taken."""
+    keep_alive: float = 75
+    """Seconds for which a connection may be idle."""
     connections: int = field(default_factory=_most_connections)
+
+
+class NotPlain(Exception):
+    """A call that only ASGI can answer; nothing has been done about it."""
+
+
+class Desk(Protocol):
+    """Answers plain calls."""
+
+    def admit(self, url: bytes, headers: Headers) -> Fields | None:
+        """The fields of a POST that is a plain call, as far as its head tells."""
+        ...
+
+    async def answer(self, body: bytes, fields: Fields) -> bytes | None:
+        """The answer, None where there is nothing to say; raises NotPlain."""
+        ...
+
+
+class _NoEvent:
+    """In place of an event for which nobody waits."""
+
+    def set(self) -> None:
+        pass
+
+
+NO_EVENT = _NoEvent()
+
+
+class PlainCall:
+    """A plain call under way. To uvicorn it looks like one of its own cycles."""
+
+    __slots__ = (
+        "body",
+        "disconnected",
+        "fields",
+        "headers",
+        "keep_alive",
+        "message_event",
+        "more_body",
+        "response_complete",
+        "response_started",
+    )
+
+    def __init__(self, headers: Headers, fields: Fields, *, keep_alive: bool) -> None:
+        self.headers = headers
+        self.fields = fields
+        self.message_event = NO_EVENT
+        self.keep_alive = keep_alive
+        self.body = b""
+        self.more_body = True
+        self.disconnected = self.response_started = self.response_complete = False
 
 
 class Crowd(ServerState):
     """All connections of a server."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, desk: Desk | None = None) -> None:
         super().__init__()
         self.limits = limits
+        self.desk = desk
+        self.idle_ticks = limits.keep_alive * TICKS / limits.patience
         self.numbers = itertools.count()
         self.held = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -105,13 +169,15 @@ class Visitor(HttpToolsProtocol):
     """One connection."""
 
     server_state: Crowd
-    cycle: RequestResponseCycle | None  # type: ignore[assignment]  # none before the first request
+    cycle: RequestResponseCycle | PlainCall | None  # type: ignore[assignment]  # none before the first request
 
     def __init__(self, config: Config, server_state: Crowd, app_state: dict[str, object], **rest: object) -> None:
         super().__init__(config, server_state, app_state, **rest)  # type: ignore[arg-type]
         self.number = next(server_state.numbers)
         self.waiting = 0
         """Ticks for which it has kept us waiting."""
+        self._idle = 0
+        """Ticks since it last asked for something."""
         self.held = 0
         """Bytes of an unfinished request."""
         self._dropped = 0
@@ -139,24 +205,123 @@ class Visitor(HttpToolsProtocol):
             self._take_in(len(data))
 
     def on_message_begin(self) -> None:
-        super().on_message_begin()
+        self.url, self.headers, self.expect_100_continue = b"", [], False
         self._unfinished = True
 
+    def on_headers_complete(self) -> None:
+        desk = self.server_state.desk
+        if desk and self._is_next and (fields := desk.admit(self.url, self.headers)) is not None:
+            self.cycle = PlainCall(self.headers, fields, keep_alive=self.parser.should_keep_alive())
+            return
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()  # makes what only ASGI needs
+        self.url, self.expect_100_continue = url, expects
+        self.headers.extend(headers)
+        super().on_headers_complete()
+
+    @property
+    def _is_next(self) -> bool:
+        """Whether a request may be answered at once, and needs nothing but its answer."""
+        cycle = self.cycle
+        if (cycle is not None and not cycle.response_complete) or self.expect_100_continue:
+            return False
+        parser = self.parser
+        return parser.get_method() == b"POST" and parser.get_http_version() == "1.1" and not parser.should_upgrade()
+
+    def on_body(self, body: bytes) -> None:
+        call = self.cycle
+        if isinstance(call, PlainCall):
+            call.body = call.body + body if call.body else body
+        else:
+            super().on_body(body)
+
     def on_message_complete(self) -> None:
-        super().on_message_complete()
         self._unfinished = False
         self._completed = True
         self.waiting = 0
         if self.held or self._dropped:
             self._let_go()
-        if self.cycle and self.cycle.response_complete:
-            self._end_of_refused_body(self.cycle)
+        cycle = self.cycle
+        if isinstance(cycle, PlainCall):
+            cycle.more_body = False
+            self._start(self._answer(cycle))
+            return
+        super().on_message_complete()
+        if cycle and cycle.response_complete:
+            cycle.more_body = False  # uvicorn leaves that out where the answer was quicker than the body
 
-    def _end_of_refused_body(self, cycle: RequestResponseCycle) -> None:
-        """Does what uvicorn leaves out where the answer was quicker than the body: the connection is idle again."""
-        cycle.more_body = False
-        self._unset_keepalive_if_required()
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+    def _start(self, answering: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(answering)
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
+    async def _answer(self, call: PlainCall) -> None:
+        desk = self.server_state.desk
+        try:
+            answer = await desk.answer(call.body, call.fields)  # type: ignore[union-attr]  # or there were no call
+        except NotPlain:
+            self._pass_on(call)
+            return
+        except BaseException as error:
+            self.logger.error("a plain call failed", exc_info=error)
+            if not self.is_leaving:
+                self.dismiss(500, "Internal Server Error")
+            raise
+        if self.flow.write_paused:
+            await self.flow.drain()
+        call.response_started = call.response_complete = True
+        if self.is_leaving:
+            return
+        last = b"" if call.keep_alive else LAST
+        self.transport.write(ACCEPTED % last if answer is None else ANSWERED % (len(answer), last, answer))
+        if last:
+            self.transport.close()
+        self.on_response_complete()
+
+    def _pass_on(self, call: PlainCall) -> None:
+        """Lets ASGI answer after all."""
+        scope: Any = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": "1.1",
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "headers": call.headers,
+            "state": self.app_state.copy(),
+            "method": "POST",
+            "path": "/mcp",
+            "raw_path": b"/mcp",
+            "query_string": b"",
+        }
+        cycle = RequestResponseCycle(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=call.keep_alive,
+            on_response=self.on_response_complete,
+        )
+        cycle.body, cycle.more_body, cycle.disconnected = bytearray(call.body), False, call.disconnected
+        cycle.message_event.set()
+        if self.cycle is call:
+            self.cycle = cycle
+        self._start(cycle.run_asgi(self.app))
+
+    def on_response_complete(self) -> None:
+        """As uvicorn's, without a timer for each: the ticks end a connection that is idle for long."""
+        self._idle = 0
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
 
     @property
     def is_leaving(self) -> bool:
@@ -173,9 +338,12 @@ class Visitor(HttpToolsProtocol):
         unread = self.transport.get_write_buffer_size() > 0
         slow = self._unfinished and not self.is_owed
         self.waiting = self.waiting + 1 if unread or slow else 0
+        self._idle = 0 if slow or self.is_owed else self._idle + 1
         if self.waiting > TICKS:
             patience = self.server_state.limits.patience
             self.dismiss(408, f"expected a whole request within {patience:g} s of its beginning")
+        elif self._idle > self.server_state.idle_ticks:
+            self.transport.close()
 
     def dismiss(self, status: int, sentence: str) -> None:
         """Ends the connection: with an answer where none is under way, and else at once."""

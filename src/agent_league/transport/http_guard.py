@@ -37,6 +37,14 @@ class Guard:
         self._good_hosts: set[bytes] = set()
         self._good_types = {b"application/json"}
 
+    def knows(self, fields: Fields) -> bool:
+        """Whether such headers were found good before, and no page can have sent them."""
+        return (
+            fields.get(b"host") in self._good_hosts
+            and fields.get(b"content-type") in self._good_types
+            and b"origin" not in fields
+        )
+
     def admit(self, scope: Scope) -> Fields:
         """The headers of a request to whatever path; raises TurnedAway."""
         headers: Sequence[tuple[bytes, bytes]] = scope["headers"]

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.errors import PortInUse, UserError
 from agent_league.transport.carrier import MAX_BODY, Answer
-from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Limits, Visitor
+from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Headers, Limits, NotPlain, Visitor
 from agent_league.transport.http_guard import Fields, Guard, TurnedAway
 from agent_league.transport.jsonrpc import UNKNOWN_METHOD, count_requests
 from agent_league.transport.mcp.door import HEADERS, Door
@@ -31,7 +31,6 @@ from agent_league.transport.rate_limit import RateLimit
 JSON_TYPE = (b"content-type", b"application/json")
 TEXT_TYPE = (b"content-type", b"text/plain; charset=utf-8")
 READING = ("GET", "HEAD")
-KEEP_ALIVE_SECONDS = 75
 DROP_SECONDS = 5
 
 Metrics = Callable[[str], tuple[bytes, str]]
@@ -100,6 +99,36 @@ class Endpoint:
             await _reply(send, 200, answer, JSON_TYPE)
 
 
+class PlainDesk:
+    """Answers what nearly every call is: a POST of JSON to `/mcp` by whom the guard has let in before, and not MCP."""
+
+    def __init__(self, answer: Answer, guard: Guard, door: Door | None) -> None:
+        self._answer = answer
+        self._guard = guard
+        self._door = door
+
+    def admit(self, url: bytes, headers: Headers) -> Fields | None:
+        if url != b"/mcp":
+            return None
+        fields = dict(headers)
+        length = fields.get(b"content-length", b"")
+        plain = (
+            len(fields) == len(headers)
+            and self._guard.knows(fields)
+            and HEADERS.isdisjoint(fields)
+            and length.isdigit()
+            and int(length) <= MAX_BODY
+        )
+        return fields if plain else None
+
+    async def answer(self, body: bytes, fields: Fields) -> bytes | None:
+        answer = await self._answer(body, bearer_of(fields))
+        # Asked afterwards, so that a bare call doesn't pay for it: about an unknown method nothing was done.
+        if (answer is None or answer.startswith(UNKNOWN_METHOD)) and self._door and self._door.wants(body):
+            raise NotPlain
+        return answer
+
+
 class _Front:
     """Pages for whom the guard lets in, and as often as an address may call."""
 
@@ -141,6 +170,8 @@ class AgentApp:
         self._guard = guard or Guard()
         self._door = door
         self._more = pages
+        self.desk = None if rate_limit else PlainDesk(answer, self._guard, door)
+        """Where plain calls are answered without ado; a limit to their rate is the endpoint's business."""
 
         async def show_health(_: Request) -> Response:
             return Response(orjson.dumps(health()), media_type="application/json")
@@ -198,13 +229,12 @@ class HttpServer:
             server_header=False,
             date_header=False,
             proxy_headers=False,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=1,
         )
         config.load()
         self._server = uvicorn.Server(config)
         self._server.lifespan = config.lifespan_class(config)
-        self._server.server_state = self._crowd = Crowd(limits or Limits())
+        self._server.server_state = self._crowd = Crowd(limits or Limits(), getattr(app, "desk", None))
 
     async def start(self) -> None:
         await self._server.startup(sockets=[self.socket])

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from agent_league.errors import BadAnswer, ErrorCode, FrameCode, FrameError, PeerRefused
+from agent_league.protocol.checks import Shared
 from agent_league.protocol.nesting import read_json
 from agent_league.transport.carrier import MAX_BODY
 
@@ -20,11 +22,13 @@ EVENT_STREAM = (b"event:", b"data:", b"id:", b"retry:", b":")
 """How a stream of server-sent events may begin, and JSON can't."""
 UNKNOWN_METHOD = b'{"jsonrpc":"2.0","error":{"code":-32601,'
 """How our answer to a method that isn't known begins."""
+SHARED_LENGTHS = range(2048, 64 * 1024)
+"""Bytes of a body that is kept for a moment: what is shorter is read as fast as it is looked up."""
 BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 RequestId = int | str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """One call. `params` is not yet checked."""
 
@@ -35,11 +39,20 @@ class Request:
 
 
 def parse_body(body: bytes) -> Any:
-    """The JSON value of a body, or a FrameError that says where it breaks."""
+    """The JSON value of a body, or a FrameError that says where it breaks. Whoever gets it changes nothing in it."""
     try:
-        return read_json(body)
+        return _read_shared(body) if len(body) in SHARED_LENGTHS else read_json(body)
     except ValueError as error:
         raise FrameError(FrameCode.PARSE_ERROR, f"the body is not JSON: {error}") from None
+
+
+@lru_cache(maxsize=8)
+def _read_shared(body: bytes) -> Any:
+    """A long body, which is likely a broadcast: the other agents of this process get the very same in a moment."""
+    frame = read_json(body)
+    if isinstance(frame, dict) and isinstance(frame.get("params"), dict):
+        frame["params"] = Shared(frame["params"])
+    return frame
 
 
 def read_request(frame: Any) -> Request:

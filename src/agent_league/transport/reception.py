@@ -39,7 +39,7 @@ ACKNOWLEDGED = ""
 STYLE_OF_FRAME = {Frame.MESSAGE: "handler", Frame.ARGUMENTS: "tool", Frame.BARE: "bare"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Asked:
     """One request, as we understand it."""
 

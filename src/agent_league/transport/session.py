@@ -144,6 +144,7 @@ class Session:
         self._asked = -ASK_SECONDS
         self._referees: dict[str, str] = {}
         self._public_key: Any = None
+        self._match_key: str | None = None
         self._verifier: Verifier | None = None
         self.agent_id = applicant.wanted_id
         self.token: str | None = None
@@ -219,7 +220,7 @@ class Session:
         if self.token:
             self._key, self._kept = secrets.token_hex(32), False
         self.token = self.league_id = None
-        self._public_key = self._verifier = None
+        self._public_key = self._match_key = self._verifier = None
         self._referees = {}
         self.registered.clear()
 
@@ -401,7 +402,7 @@ class Session:
         self.agent_id = agent_id
         self._take_token(answer.get("auth_token"))
         self.league_id = _text(answer.get("league_id"))
-        self._trust(answer.get("public_key"))
+        self._trust(answer.get("public_key"), _text(answer.get("match_key")))
         self._set_clock(_text(answer.get("timestamp")))
         self._save()
         self.registered.set()
@@ -413,13 +414,13 @@ class Session:
         if self.token:
             self._log.conceal(self.token)
 
-    def _trust(self, public_key: Any) -> None:
-        """From here on only this key's signatures count; a manager without one can't be told from others."""
-        self._public_key, self._verifier = public_key, None
+    def _trust(self, public_key: Any, match_key: str | None) -> None:
+        """From here on only these keys' signatures count; a manager without one can't be told from others."""
+        self._public_key, self._match_key, self._verifier = public_key, match_key, None
         if not self._verify or public_key is None:
             return
         try:
-            self._verifier = Verifier(public_key, self.league_id or "")
+            self._verifier = Verifier(public_key, self.league_id or "", match_key)
         except ValueError as error:
             raise LeagueFailed(f"{self._manager} sent a public key that can't be used: {error}") from None
 
@@ -441,7 +442,7 @@ class Session:
             self._take_token(saved.get("auth_token"))
             self.league_id = _text(saved.get("league_id"))
             with suppress(LeagueFailed):  # somebody has edited the file: the manager will tell the key again
-                self._trust(saved.get("public_key"))
+                self._trust(saved.get("public_key"), _text(saved.get("match_key")))
                 self.registered.set()
         return key
 
@@ -452,6 +453,7 @@ class Session:
             "auth_token": self.token,
             "application_key": self._key,
             "public_key": self._public_key,
+            "match_key": self._match_key,
         }
         try:
             self._credentials.save(content)

@@ -1,6 +1,7 @@
 """A season as it is read here: by the manager's own pages while it runs, or from the store by whoever looks later."""
 
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import orjson
@@ -62,18 +63,18 @@ class Reader:
 
     @property
     def current_round(self) -> int:
-        """The round that is played, or was last. A manager that was started again may not have announced it yet."""
-        season = self.season
-        done, rounds = season.rounds_completed, season.schedule.rounds
-        if season.current_round == done < len(rounds):
-            has_begun = any(pairing.match_id in season.assigned for pairing in rounds[done].pairings)
-            return done + has_begun
-        return season.current_round
+        """The latest round that is played, or was. A manager that was started again may not have announced it yet."""
+        season, rounds = self.season, self.season.schedule.rounds
+        current = season.current_round
+        if current == season.rounds_completed:
+            given = (any(pairing.match_id in season.assigned for pairing in each.pairings) for each in rounds[current:])
+            current += sum(1 for _ in takewhile(bool, given))
+        return current
 
     def round_status(self, round_id: int) -> str:
         """COMPLETED, RUNNING or PENDING."""
-        is_due = round_id > self.season.rounds_completed
-        return "RUNNING" if is_due and round_id == self.current_round else self.queries.round_status(round_id)
+        is_open = self.season.rounds_completed < round_id <= self.current_round
+        return "RUNNING" if is_open else self.queries.round_status(round_id)
 
     @property
     def missing(self) -> str:

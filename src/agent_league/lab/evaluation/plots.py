@@ -61,9 +61,7 @@ def outcomes_plot(evaluation: Evaluation) -> str:
         f"{series.opponent}: {series.wins} won, {series.count(Ending.DRAW)} drawn, {series.lost} lost"
         for series in tried
     )
-    return _svg(
-        "Results by opponent", f"Share of games, with the 95% interval of the wins. {told}.", bottom + 36, parts
-    )
+    return svg("Results by opponent", f"Share of games, with the 95% interval of the wins. {told}.", bottom + 36, parts)
 
 
 def _legend(x: float, y: float) -> Iterator[str]:
@@ -116,9 +114,7 @@ def progress_plot(evaluation: Evaluation) -> str:
         parts.append(f'<text class="soft" x="8" y="{top}">No game was played.</text>')
     bottom = top + -(-len(tried) // 2) * (high + gap) - 30
     told = "; ".join(f"{series.opponent}: {series.score.win_rate.value:.0%} at the end" for series in tried)
-    return _svg(
-        "Share of games won, game by game", f"With its 95% interval as a band. {told}.", max(bottom, 110), parts
-    )
+    return svg("Share of games won, game by game", f"With its 95% interval as a band. {told}.", max(bottom, 110), parts)
 
 
 def _panel(series: Encounter, left: float, top: float, width: float, height: float) -> Iterator[str]:
@@ -167,7 +163,7 @@ def times_plot(evaluation: Evaluation) -> str:
     left, top, width, height = 70, 72, 658, 170
     title = "How long answers took"
     if times is None:
-        return _svg(title, "No answer came.", 110, [f'<text class="soft" x="8" y="{top}">No answer came.</text>'])
+        return svg(title, "No answer came.", 110, [f'<text class="soft" x="8" y="{top}">No answer came.</text>'])
     first = math.floor(math.log10(min(seconds)))
     last = max(math.ceil(math.log10(max(seconds))), first + 1)
     bins = _bins(seconds, first, last)
@@ -203,7 +199,7 @@ def times_plot(evaluation: Evaluation) -> str:
             f"{word} {duration(value)}</text>"
         )
     told = f"{times.answers} answers: median {duration(times.median)}, 95% below {duration(times.late)}, "
-    return _svg(title, f"{told}longest {duration(times.longest)}.", top + height + 36, parts)
+    return svg(title, f"{told}longest {duration(times.longest)}.", top + height + 36, parts)
 
 
 def _bins(seconds: Sequence[float], first: int, last: int) -> list[int]:
@@ -226,7 +222,8 @@ def _at(left: float, width: float, share: float) -> str:
     return f"{left + width * share:.1f}"
 
 
-def _svg(title: str, told: str, height: float, parts: Sequence[str]) -> str:
+def svg(title: str, told: str, height: float, parts: Sequence[str]) -> str:
+    """A picture with its title, told in words for those who don't see it."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lp" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" '
         f'height="{height:g}" role="img">\n<title>{escape(title)}</title>\n<desc>{escape(told)}</desc>\n'

@@ -87,6 +87,9 @@ class LeagueRegisterResponse(RegisterResponse):
     TYPE: ClassVar = "LEAGUE_REGISTER_RESPONSE"
 
     player_id: str | None = None
+    match_key: str | None = None
+    """A secret of the manager's and this player's, given to one that knows match tokens: the tokens that its referees
+    show are signed with it, as JWTs of HS256."""
 
 
 class RefereeRegisterResponse(RegisterResponse):

@@ -61,9 +61,9 @@ def _line(reader: Reader, member: Member) -> dict[str, Any]:
 
 
 def _waiting(reader: Reader) -> int:
-    """Matches of the round that is played for which no referee was free yet."""
+    """Matches of the rounds that are played for which no referee was free yet."""
     season = reader.season
-    rounds = (round_ for round_ in season.schedule.rounds if round_.round_id == reader.current_round)
+    rounds = season.schedule.rounds[season.rounds_completed : reader.current_round]
     return sum(pairing.match_id not in season.assigned for round_ in rounds for pairing in round_.pairings)
 
 

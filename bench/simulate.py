@@ -4,9 +4,9 @@ Figures of different machines can't be compared; their ratio can. Rates of one p
 that neighbours on the machine disturb them little; what several processes bring is a matter of the wall clock.
 """
 
-import argparse
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from statistics import median
 
@@ -16,8 +16,9 @@ from agent_league.games.registry import Game, load_game
 from agent_league.lab.tournament import Tournament
 from agent_league.lab.workers import play_all
 
-TRIALS = 7
-MEETINGS = (
+Meeting = tuple[str, str, str, int]
+"""A game, two strategies, and how many games."""
+MEETINGS: tuple[Meeting, ...] = (
     ("even_odd", "random", "random", 20_000),
     ("even_odd", "random", "frequency", 5_000),
     ("even_odd", "markov", "pattern", 2_000),
@@ -53,7 +54,7 @@ def plain_loop(game: Game, games: int) -> None:
 def simulated(tournament: Tournament, jobs: int = 1) -> None:
     games = sum(meeting.games for meeting in play_all(tournament.plan(), jobs))
     if games != tournament.games:
-        raise SystemExit(f"{tournament.games} games were to be played, {games} were")
+        raise SystemExit(f"bench: {tournament.games} games were to be played, {games} were")
 
 
 def rate(games: int, play: Callable[[], None], clock: Callable[[], float]) -> float:
@@ -62,41 +63,51 @@ def rate(games: int, play: Callable[[], None], clock: Callable[[], float]) -> fl
     return games / (clock() - started)
 
 
-def compare(game_type: str, one: str, other: str, games: int) -> str:
-    """Games a second of both ways, taken in turn."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Games a second of both ways, and their ratio, which is that of each turn."""
+
+    game: str
+    strategies: tuple[str, str]
+    games_per_second: float
+    plain_per_second: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Games a second in one process and in several, start included."""
+
+    jobs: int
+    alone: float
+    together: float
+
+    @property
+    def ratio(self) -> float:
+        return self.together / self.alone
+
+
+def compare(game_type: str, one: str, other: str, games: int, trials: int) -> Compared:
+    """Both ways, taken in turn."""
     game = load_game(game_type)
     tournament = Tournament(game_type, (one, other), games, "1")
     plain, ours = [], []
-    for _ in range(TRIALS):
+    for _ in range(trials):
         plain.append(rate(games, lambda: plain_loop(game, games), time.process_time))
         ours.append(rate(games, lambda: simulated(tournament), time.process_time))
     ratio = median(own / bare for own, bare in zip(ours, plain, strict=True))
-    return f"{game_type:20} {one + ', ' + other:24} {max(ours):10,.0f} {max(plain):12,.0f} {ratio:8.2f}"
+    return Compared(game_type, (one, other), median(ours), median(plain), ratio)
 
 
-def spread(jobs: int) -> str:
-    """What more processes bring, start included; the best of a few trials, for a neighbour may take a core away."""
-    tournament = Tournament("even_odd", ("random", "random"), 500_000, "1")
-    best = (0.0, 0.0, 0.0)
-    for _ in range(3):
-        alone = rate(tournament.games, lambda: simulated(tournament), time.perf_counter)
-        together = rate(tournament.games, lambda: simulated(tournament, jobs), time.perf_counter)
-        best = max(best, (together / alone, alone, together))
-    ratio, alone, together = best
-    return (
-        f"even_odd: {alone:,.0f} games/s with --jobs 1, {together:,.0f} with --jobs {jobs}: {ratio:.2f} times as many"
-    )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jobs", type=int, default=2, help="processes to compare with one (default: %(default)s)")
-    jobs = parser.parse_args().jobs
-    print(f"{'game':20} {'players':24} {'games/s':>10} {'plain loop':>12} {'ratio':>8}")
-    for meeting in MEETINGS:
-        print(compare(*meeting), flush=True)
-    print(spread(jobs))
-
-
-if __name__ == "__main__":
-    main()
+def spread(jobs: int, trials: int, games: int) -> Spread:
+    """What more processes bring; the best of a few trials, for a neighbour may take a core away."""
+    tournament = Tournament("even_odd", ("random", "random"), games, "1")
+    tried = [
+        Spread(
+            jobs,
+            rate(games, lambda: simulated(tournament), time.perf_counter),
+            rate(games, lambda: simulated(tournament, jobs), time.perf_counter),
+        )
+        for _ in range(trials)
+    ]
+    return max(tried, key=lambda one: one.ratio)

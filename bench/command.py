@@ -1,0 +1,130 @@
+"""The command: what is asked for is measured, told on the way, and shown as a table, as JSON, or as a picture."""
+
+import argparse
+import json
+import signal
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from bench import report
+from bench.calls import spread, traffic
+from bench.drill import measure
+from bench.effort import FULL, QUICK, Effort
+from bench.figures import Figures, Turn, growth_figures, league_figures, machine, simulate_figures, slow_figures
+from bench.first_match import seconds_to_first_match
+from bench.floor import Floor
+from bench.goals import goals
+from bench.league import play
+from bench.limit import Limit
+from bench.mcp_cost import measure_mcp_cost
+from bench.plans import Setting, planned
+from bench.plot import plot
+from bench.simulate import compare
+from bench.simulate import spread as spread_over
+from bench.slow_peers import measure_slow_peers
+from bench.usage import require_proc
+
+PARTS = ("league", "slow_peers", "first_match", "simulate", "mcp")
+JOBS = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    asked = _parser().parse_args(arguments)
+    unknown = sorted(set(asked.only) - set(PARTS))
+    if unknown:
+        raise SystemExit(f"bench: --only takes {', '.join(PARTS)}, not {', '.join(unknown)}")
+    require_proc()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    effort = QUICK if asked.quick else FULL
+    if asked.players:
+        effort = replace(effort, leagues=dict.fromkeys(sorted(set(asked.players)), max(effort.leagues.values())))
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            figures = measured(Setting(asked.port, asked.referees), effort, asked.only, Path(folder))
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    show(figures, as_json=asked.json, picture=asked.plot)
+
+
+def measured(setting: Setting, effort: Effort, parts: Sequence[str], folder: Path) -> Figures:
+    """Measures the parts that are asked for."""
+    figures: Figures = {"machine": machine()}
+    if "league" in parts:
+        figures["leagues"] = _leagues(setting, effort, folder)
+        figures["growth"] = growth_figures(figures["leagues"])
+    if "slow_peers" in parts:
+        _tell("one hung and one slow player")
+        figures["slow_peers"] = slow_figures(measure_slow_peers(setting, folder, effort.manner))
+    if "first_match" in parts:
+        _tell("from command to first match")
+        seconds = [seconds_to_first_match(setting, folder / f"first{n}") for n in range(effort.first_matches + 1)]
+        figures["first_match"] = {"seconds": round(statistics.median(seconds[1:]), 3)}
+    if "simulate" in parts:
+        _tell("simulated games")
+        compared = [compare(*meeting, effort.trials) for meeting in effort.meetings]
+        figures["simulate"] = simulate_figures(compared, spread_over(JOBS, effort.trials, effort.spread_games))
+    if "mcp" in parts:
+        _tell("what MCP costs")
+        cost = measure_mcp_cost(setting, folder / "mcp", effort.mcp_rounds, effort.mcp_turns)
+        figures["mcp"] = cost.figures()
+    figures["goals"] = [goal.as_dict() for goal in goals(figures)]
+    return figures
+
+
+def show(figures: Figures, *, as_json: bool, picture: Path | None) -> None:
+    """The table on standard output; where that belongs to JSON, beside it."""
+    print("\n".join(report.lines(figures)), file=sys.stderr if as_json else sys.stdout)
+    if as_json:
+        print(json.dumps(figures))
+    if picture:
+        picture.write_text(plot(figures), encoding="utf-8")
+
+
+def _leagues(setting: Setting, effort: Effort, folder: Path) -> list[Figures]:
+    _tell("the calls of a league")
+    said = traffic(setting, folder)
+    found = []
+    for players, runs in effort.leagues.items():
+        calls = said.of(players)
+        drilled = spread(calls, effort.calls)
+        ports = range(setting.player_port, setting.player_port + players)
+        turns = []
+        for number in range(runs):
+            _tell(f"{players} players, {number + 1} of {runs}")
+            home = folder / f"league{players}-{number}"
+            limit, floor = measure(Limit, drilled, ports), measure(Floor, drilled, ports)
+            turns.append(Turn(limit, floor, play(planned(setting, home, players))))
+        found.append(league_figures(calls, turns))
+    return found
+
+
+def _tell(words: str) -> None:
+    print(f"bench: {words}", file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="league bench",
+        description="Measure a league beside the limit of this machine, and tell which goals hold.",
+        epilog="See docs/performance.md for what is measured and how to read it.",
+    )
+    parser.add_argument("--quick", action="store_true", help="a little of everything, in under a minute")
+    parser.add_argument("--json", action="store_true", help="print one JSON object; the table goes to standard error")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the leagues as well")
+    parser.add_argument("--only", type=_words, default=PARTS, metavar="PART,...", help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--players", type=_numbers, metavar="N,...", help="sizes of leagues instead of the usual ones")
+    parser.add_argument("--referees", type=int, default=4, help="how many a league has (default: 4)")
+    parser.add_argument("--port", type=int, default=18000, help="the first of some hundred ports (default: 18000)")
+    return parser
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in _words(text))

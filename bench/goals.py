@@ -1,0 +1,90 @@
+"""What is aimed at on two cores, and whether the figures of a run reach it. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.figures import Figures
+from bench.slow_peers import HUNG, SLOW
+
+JUDGED_AT = 100
+"""The size for which the goals beside limit and floor are set; a smaller run is judged by its largest league."""
+LARGE, LARGE_SECONDS = 200, 180
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A figure and where it should be."""
+
+    name: str
+    words: str
+    value: float
+    bound: float
+    at_least: bool = False
+
+    @property
+    def holds(self) -> bool:
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+    @property
+    def sign(self) -> str:
+        return ">=" if self.at_least else "<="
+
+    def as_dict(self) -> dict[str, Any]:
+        aim = f"{self.sign} {self.bound:g}"
+        return {"name": self.name, "says": self.words, "value": self.value, "goal": aim, "holds": self.holds}
+
+
+def goals(figures: Figures) -> list[Goal]:
+    """Those that something was measured for."""
+    return [
+        *_league_goals(figures.get("leagues") or ()),
+        *_growth_goals(figures.get("growth") or ()),
+        *_slow_goals(figures.get("slow_peers")),
+        *_start_goals(figures.get("first_match")),
+    ]
+
+
+def _league_goals(leagues: Sequence[Figures]) -> Iterator[Goal]:
+    if not leagues:
+        return
+    judged = max((one for one in leagues if one["players"] <= JUDGED_AT), key=_size, default=leagues[0])
+    size = f"{judged['players']} players"
+    for other, bound in (("limit", 0.7), ("floor", 0.35)):
+        for key, how in (("ratio", "matches/s"), ("cpu_ratio", "CPU time")):
+            name = f"{key}_to_{other}"
+            yield Goal(name, f"league to {other} by {how}, {size}", judged[name], bound, at_least=True)
+    for league in leagues:
+        if league["players"] == LARGE:
+            yield Goal("large_league_seconds", f"{LARGE} players, seconds", league["seconds"], LARGE_SECONDS)
+    worst = max(leagues, key=lambda one: one["call_p99_to_p50"])
+    words = f"p99 of a call to its p50, {worst['players']} players"
+    yield Goal("call_p99_to_p50", words, worst["call_p99_to_p50"], 10)
+    largest = max(leagues, key=_size)
+    words = f"manager grows, KiB per match, {largest['players']} players"
+    yield Goal("manager_kib_per_match", words, largest["manager_kib_per_match"], 2)
+
+
+def _growth_goals(growth: Sequence[Figures]) -> Iterator[Goal]:
+    if len(growth) > 1:
+        sizes = f"{growth[-1]['players']} to {growth[0]['players']} players"
+        yield Goal("growth_cpu_per_match", f"CPU per match, {sizes}", growth[-1]["cpu_per_match"], 1.25)
+        yield Goal("growth_manager_memory", f"manager's memory, {sizes}", growth[-1]["manager_memory"], 1.5)
+
+
+def _slow_goals(slow: Figures | None) -> Iterator[Goal]:
+    if slow:
+        words = "a hung player adds, in move timeouts"
+        yield Goal("hung_added_move_timeouts", words, slow[HUNG]["added_move_timeouts"], 2)
+        for kind in (HUNG, SLOW):
+            words = f"others' matches beside a {kind} player, time"
+            yield Goal(f"{kind}_others_match_time", words, slow[kind]["others_match_time"], 1.2)
+
+
+def _start_goals(first: Figures | None) -> Iterator[Goal]:
+    if first:
+        yield Goal("first_match_seconds", "from command to first match, seconds", first["seconds"], 2)
+
+
+def _size(league: Figures) -> int:
+    return int(league["players"])

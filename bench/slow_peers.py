@@ -1,0 +1,154 @@
+"""What one bad player costs a league: one that joins and never answers a move, and one that answers everything late.
+
+Each is compared with the same league in which that player is as quick as the others. It lives in a process of its own
+and is written from the protocol alone.
+"""
+
+import asyncio
+import multiprocessing
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median
+from typing import Any, Self
+
+from agent_league.arena.hosting import run_async
+from agent_league.errors import CallFailed
+from agent_league.testing.peers import Params, ScriptedPlayer
+from agent_league.transport.carrier import Answer
+from agent_league.transport.http_client import HttpCarrier
+from agent_league.transport.http_server import AgentApp, HttpServer
+from bench.drill import end_with
+from bench.league import LeagueRun, play
+from bench.plans import Setting, planned
+
+QUICK, HUNG, SLOW = "quick", "hung", "slow"
+TROUBLES = (HUNG, SLOW)
+NAME = "Agent Outside"
+TRIES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the player beside the league behaves, and how long it is waited for."""
+
+    players: int
+    move_timeout: float
+    delay: float
+    """Seconds after which the slow one answers."""
+
+    def settings(self) -> dict[str, Any]:
+        """Shorter times in the proportions of the shipped ones; only those that moves have to do with."""
+        shorter = self.move_timeout / 30
+        return {
+            "timeouts.move_timeout_sec": self.move_timeout,
+            "retry_policy.base_delay_sec": 2 * shorter,
+            "circuit_breaker.probe_after_sec": 30 * shorter,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A league and the id of the player in question."""
+
+    run: LeagueRun
+    outside: str
+
+    @property
+    def usual_match(self) -> float:
+        """Seconds that a match of the others took, median; no less than can be told apart."""
+        return max(0.001, median(match.seconds for match in self.run.played if self.outside not in match.players))
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPeers:
+    """Three leagues: all quick, one hung, one slow."""
+
+    manner: Manner
+    trials: Mapping[str, Trial]
+
+    def added(self, kind: str) -> float:
+        """Seconds that it took longer in all."""
+        return self.trials[kind].run.seconds - self.trials[QUICK].run.seconds
+
+    def others(self, kind: str) -> float:
+        """How long the matches of the others took, as a ratio to those of the quick league."""
+        return self.trials[kind].usual_match / self.trials[QUICK].usual_match
+
+
+def measure_slow_peers(setting: Setting, folder: Path, manner: Manner) -> SlowPeers:
+    """Plays the three leagues in turn."""
+    trials = {}
+    for kind in (QUICK, HUNG, SLOW):
+        plan = planned(setting, folder / kind, manner.players, outside=1, overrides=manner.settings())
+        outside = Outside(setting, kind, manner.delay)
+        run = play(plan, outside)
+        trials[kind] = Trial(run, outside.player_id)
+    return SlowPeers(manner, trials)
+
+
+class Outside:
+    """The player beside the league, in a process of its own. Leaving the context ends it."""
+
+    def __init__(self, setting: Setting, kind: str, delay: float) -> None:
+        self.player_id = ""
+        context = multiprocessing.get_context("forkserver")
+        self._pipe, self._theirs = context.Pipe()
+        self._process = context.Process(target=_live, args=(setting, kind, delay, self._theirs), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._process.start()
+        self._theirs.close()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(EOFError):  # it ended before it was admitted
+            if self._pipe.poll():
+                self.player_id = self._pipe.recv()
+        self._pipe.close()
+        self._process.join()
+
+
+def _live(setting: Setting, kind: str, delay: float, pipe: Connection) -> None:
+    end_with(pipe)
+    run_async(_serve(setting, kind, delay, pipe))
+
+
+async def _serve(setting: Setting, kind: str, delay: float, pipe: Connection) -> None:
+    port = setting.lone_port
+    player = ScriptedPlayer(
+        NAME, f"http://localhost:{port}/mcp", scripts={"choose_parity": _never} if kind == HUNG else None
+    )
+    answer = _late(player, delay) if kind == SLOW else player.answer
+    server = HttpServer(AgentApp(answer, dict), "127.0.0.1", port, "the bench")
+    await server.start()
+    carrier = HttpCarrier()
+    await _register(player, carrier, setting)
+    pipe.send(player.player_id)
+    await asyncio.Event().wait()
+
+
+async def _register(player: ScriptedPlayer, carrier: HttpCarrier, setting: Setting) -> None:
+    """Registers once the manager is there."""
+    for _ in range(TRIES):
+        await asyncio.sleep(0.05)
+        try:
+            if (await player.register(carrier, setting.manager))["status"] == "ACCEPTED":
+                return
+        except CallFailed:
+            continue
+    raise SystemExit(f"bench: {player.name} was not admitted")
+
+
+async def _never(_: Params) -> Any:
+    await asyncio.Event().wait()
+
+
+def _late(player: ScriptedPlayer, delay: float) -> Answer:
+    async def answer(body: bytes, bearer: str | None) -> bytes | None:
+        await asyncio.sleep(delay)
+        return await player.answer(body, bearer)
+
+    return answer

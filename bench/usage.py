@@ -1,0 +1,29 @@
+"""What a process has used so far, as the kernel counts it: CPU seconds and memory. Linux alone tells it this way."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """One process at one moment."""
+
+    cpu_seconds: float
+    memory: int
+    """Resident bytes; pages that processes share count in each of them."""
+
+
+def usage_of(pid: int) -> Usage:
+    """What a running process has used."""
+    fields = (PROC / str(pid) / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    pages = (PROC / str(pid) / "statm").read_text(encoding="utf-8").split()[1]
+    ticks = int(fields[11]) + int(fields[12])
+    return Usage(ticks / os.sysconf("SC_CLK_TCK"), int(pages) * os.sysconf("SC_PAGE_SIZE"))
+
+
+def require_proc() -> None:
+    if not (PROC / "self" / "statm").exists():
+        raise SystemExit("bench: it reads what processes use from /proc, which is not here; run it on Linux")
