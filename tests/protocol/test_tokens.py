@@ -356,3 +356,52 @@ def test_a_public_key_that_can_not_be_used_is_a_value_error(public_key: dict[str
 
 def test_more_fields_in_a_public_key_change_nothing() -> None:
     check_match(match_token(), Verifier({**KEY.public, "kid": "1", "use": "sig", "alg": "HS256"}, LEAGUE))
+
+
+def keyed_token(player_id: str = "P01", key: SigningKey = KEY, **other: Any) -> str:
+    return match_token(key, audience=[player_id], match_key=key.match_key(player_id), **other)
+
+
+def keyed(player_id: str = "P01") -> Verifier:
+    return Verifier(KEY.public, LEAGUE, KEY.match_key(player_id))
+
+
+def test_a_match_token_under_a_player_s_own_key_is_good_for_its_match_referee_and_player() -> None:
+    check_match(keyed_token(), keyed())
+    assert "not meant for" in refusal(
+        check_match, keyed_token("P02"), Verifier(KEY.public, LEAGUE, KEY.match_key("P02"))
+    )
+    assert "it is for match" in refusal(check_match, keyed_token(), keyed(), match_id="R9M9")
+    assert "it was given to" in refusal(check_match, keyed_token(), keyed(), referee_id="REF09")
+
+
+def test_whoever_has_a_key_takes_signed_tokens_as_well() -> None:
+    check_match(match_token(), keyed())
+    check_manager(manager_token(), keyed())
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        keyed_token(key=SigningKey.new()),
+        match_token(audience=["P01"], match_key=KEY.match_key("P02")),
+        match_token(audience=["P01"], match_key=KEY.public["x"]),
+        match_token(audience=["P01"], match_key=""),
+        keyed_token()[:-1],
+        keyed_token() + "A",
+        keyed_token().replace(".", ".e30.", 1),
+    ],
+    ids=["another manager", "another player", "the public key", "no key", "cut off", "longer", "four parts"],
+)
+def test_a_match_token_under_any_other_key_is_refused(forged: str) -> None:
+    assert refusal(check_match, forged, keyed())
+
+
+def test_who_has_no_key_of_its_own_takes_no_token_that_is_signed_with_one() -> None:
+    assert "didn't sign it" in refusal(check_match, keyed_token())
+
+
+def test_a_match_key_is_the_same_whenever_it_is_asked_for_and_another_one_for_everybody() -> None:
+    again = SigningKey.load(KEY.saved)
+    assert again.match_key("P01") == KEY.match_key("P01")
+    assert len({KEY.match_key("P01"), KEY.match_key("P02"), SigningKey.new().match_key("P01")}) == 3

@@ -349,3 +349,91 @@ async def test_many_calls_run_at_once(carrier: HttpCarrier) -> None:
     async with raw_server(peer) as endpoint:
         answers = await asyncio.gather(*(carrier.exchange(endpoint, b"{}", LIMIT) for _ in range(50)))
     assert answers == [(200, OK)] * 50
+
+
+async def test_an_idle_connection_is_closed_before_the_server_would_close_it(
+    carrier: HttpCarrier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_league.transport.http_link.KEEP_ALIVE_SECONDS", 0.05)
+    closed = asyncio.Event()
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await answering(response(OK))(reader, writer)
+        await reader.read()
+        closed.set()
+
+    async with raw_server(peer) as endpoint, asyncio.timeout(LIMIT):
+        await carrier.exchange(endpoint, b"{}", LIMIT)
+        await closed.wait()
+
+
+async def test_a_call_that_is_given_up_ends_its_connection(carrier: HttpCarrier) -> None:
+    asked, closed = asyncio.Event(), asyncio.Event()
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        asked.set()
+        await reader.read()
+        closed.set()
+
+    async with raw_server(peer) as endpoint, asyncio.timeout(LIMIT):
+        call = asyncio.create_task(carrier.exchange(endpoint, b"{}", LIMIT))
+        await asked.wait()
+        call.cancel()
+        await closed.wait()
+
+
+async def test_no_more_than_some_connections_are_kept_to_one_peer(
+    carrier: HttpCarrier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_league.transport.http_client.MOST_KEPT", 2)
+    together, closed = asyncio.Barrier(5), asyncio.Semaphore(0)
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        await together.wait()
+        writer.write(response(OK))
+        await reader.read()
+        closed.release()
+
+    async with raw_server(peer) as endpoint, asyncio.timeout(LIMIT):
+        await asyncio.gather(*(carrier.exchange(endpoint, b"{}", LIMIT) for _ in range(5)))
+        for _ in range(3):
+            await closed.acquire()
+
+
+async def test_a_hundred_interim_answers_are_no_answer(carrier: HttpCarrier) -> None:
+    interim = b"HTTP/1.1 100 Continue\r\n\r\n" * 100
+    async with raw_server(answering(interim + response(OK))) as endpoint:
+        assert await carrier.exchange(endpoint, b"{}", LIMIT) == (200, OK)
+
+
+async def test_headers_go_beside_the_frame_and_only_beside_that_one(carrier: HttpCarrier) -> None:
+    seen: list[bytes] = []
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            seen.append(await read_request(reader))
+            writer.write(response(OK))
+
+    async with raw_server(peer) as endpoint:
+        await carrier.exchange(endpoint, b"{}", LIMIT, "tok-1", {"Mcp-Method": "tools/call"})
+        await carrier.exchange(endpoint, b"{}", LIMIT, "tok-1")
+    assert [b"Mcp-Method: tools/call" in request for request in seen] == [True, False]
+    assert all(b"Authorization: Bearer tok-1" in request for request in seen)
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [("", b"/"), ("/mcp?a=b", b"/mcp?a=b"), ("/ü/%20", b"/%C3%BC/%20"), ("/mcp#part", b"/mcp")],
+)
+async def test_whatever_path_an_address_has_is_asked_for(carrier: HttpCarrier, path: str, target: bytes) -> None:
+    seen: list[bytes] = []
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(await read_request(reader))
+        writer.write(response(OK))
+
+    async with raw_server(peer) as endpoint:
+        await carrier.exchange(endpoint.removesuffix("/mcp") + path, b"{}", LIMIT)
+    assert seen[0].split()[1] == target

@@ -8,7 +8,7 @@ import pytest
 
 from agent_league.transport.http_connections import MAX_HEAD, MAX_HEADERS, MAX_HELD, MAX_MESSAGE, Limits
 from agent_league.transport.http_server import AgentApp, HttpServer
-from tests.transport.wire import LIMIT, Connection, chunked, connected, fetch, request, until
+from tests.transport.wire import LIMIT, Connection, chunked, connected, fetch, plainly, request, until
 
 PATIENCE = 0.3
 POST = request(b"hello")
@@ -17,7 +17,8 @@ POST = request(b"hello")
 class Echo:
     """Answers with what it was sent; `wait` only once it is told to, `much` with more than a socket takes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_plain: bool) -> None:
+        self.is_plain = is_plain
         self.asked = asyncio.Event()
         self.go_on = asyncio.Event()
 
@@ -28,15 +29,16 @@ class Echo:
         return b"x" * 50_000_000 if body == b"much" else body
 
 
-@pytest.fixture
-def echo() -> Echo:
-    return Echo()
+@pytest.fixture(params=[True, False], ids=["plain calls", "by way of ASGI"])
+def echo(request: pytest.FixtureRequest) -> Echo:
+    return Echo(is_plain=request.param)
 
 
 @asynccontextmanager
 async def serving(echo: Echo, **limits: float) -> AsyncIterator[HttpServer]:
     server = HttpServer(AgentApp(echo.answer, dict), "127.0.0.1", 0, "a test", limits=Limits(**limits))  # type: ignore[arg-type]
     await server.start()
+    await plainly(server, POST, is_plain=echo.is_plain)
     try:
         yield server
         assert (await fetch(server.port, POST)).body == b"hello"

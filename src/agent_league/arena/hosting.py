@@ -1,6 +1,7 @@
 """Serving agents in this process: each with its own port and server, all in one event loop."""
 
 import asyncio
+import gc
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,15 @@ from agent_league.web.metrics import MetricsPage
 if TYPE_CHECKING:
     from agent_league.league.app import LeagueManager
 
+COLLECTED_AFTER = (20_000, 20, 20)
+"""Messages come and go by the thousand, and hardly any of them is in a circle."""
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
 def run_async(main: Coroutine[Any, Any, None]) -> None:
-    """Runs the loop, on uvloop where there is one."""
+    """Runs the loop, on uvloop where there is one; what was imported before is never looked through for garbage."""
+    gc.freeze()
+    gc.set_threshold(*COLLECTED_AFTER)
     factory: Callable[[], asyncio.AbstractEventLoop] | None = None
     if sys.platform != "win32":
         import uvloop  # noqa: PLC0415 - not there on Windows

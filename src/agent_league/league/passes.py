@@ -62,7 +62,7 @@ class Passes:
                 audience=audience,
                 now=self._clock.now(),
                 lifetime=self._match_seconds,
-                key=key,
+                match_key=key,
             )
 
         keys = {player_id: self.match_key(player_id) if player_id in keyed else None for player_id in pairing.players}

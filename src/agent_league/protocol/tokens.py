@@ -94,11 +94,11 @@ class SigningKey:
         audience: Sequence[str],
         now: datetime,
         lifetime: float,
-        key: str | None = None,
+        match_key: str | None = None,
     ) -> str:
         """What this match's referee shows to those in the audience; with the match key of the only one, signed so."""
         more = {"ref": referee_id, "players": list(players)}
-        return self._sign("match", league_id, match_id, audience, now, lifetime, more, key)
+        return self._sign("match", league_id, match_id, audience, now, lifetime, more, match_key)
 
     def manager_token(self, *, league_id: str, audience: str, now: datetime, lifetime: float) -> str:
         """What the manager shows to one agent."""
@@ -125,7 +125,7 @@ class SigningKey:
             "exp": int(now.timestamp() + lifetime),
             "jti": secrets.token_urlsafe(16),
         }
-        said = f"{KEYED if key else SIGNED}.{_text_of(orjson.dumps(claims))}"
+        said = f"{SIGNED if key is None else KEYED}.{_text_of(orjson.dumps(claims))}"
         signature = _text_of(self._key.sign(said.encode())) if key is None else _authenticator(key, said)
         return f"{said}.{signature}"
 

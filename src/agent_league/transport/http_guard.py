@@ -41,7 +41,7 @@ class Guard:
         """Whether such headers were found good before, and no page can have sent them."""
         return (
             fields.get(b"host") in self._good_hosts
-            and fields.get(b"content-type") in self._good_types
+            and fields.get(b"content-type", b"application/json") in self._good_types
             and b"origin" not in fields
         )
 

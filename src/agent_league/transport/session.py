@@ -258,7 +258,8 @@ class Session:
                 "'auth_token' must hold the match token that the manager gave this referee"
                 " (to try a player by hand, start it with --practice)"
             )
-            if known_by_hash(given, self._referees.get(match_id)):
+            known = self._referees.get(match_id)
+            if known and known_by_hash(given, known):
                 return
             await self._in_time(
                 lambda now: verifier.check_match(
