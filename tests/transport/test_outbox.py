@@ -216,6 +216,48 @@ async def test_a_fault_of_our_own_keeps_nobody_waiting() -> None:
 
 
 @in_virtual_time
+async def test_a_fault_of_our_own_at_one_peer_costs_the_others_nothing() -> None:
+    office = Office()
+
+    async def broken() -> None:
+        raise RuntimeError("not a failure of the peer")
+
+    asyncio.get_running_loop().set_exception_handler(lambda _, __: None)
+    for number in range(3 * LANES):
+        office.outboxes.post(f"broken {number}", broken)
+        office.peer(f"P{number}")
+        office.post(f"P{number}", 1)
+    await office.outboxes.settled(office.taken)
+    assert all(taken == [1] for taken in office.taken.values())
+
+
+@in_virtual_time
+async def test_a_broadcast_takes_no_more_workers_than_lanes() -> None:
+    office = Office()
+    for number in range(10 * LANES):
+        office.peer(f"P{number}", seconds=LANE_SECONDS / 100)
+        office.post(f"P{number}", 1, 2)
+    assert len(asyncio.all_tasks()) == LANES + 1
+    await office.outboxes.settled(office.taken)
+    assert all(taken == [1, 2] for taken in office.taken.values())
+
+
+@in_virtual_time
+async def test_after_closing_nobody_waits_and_what_is_posted_is_sent() -> None:
+    office = Office()
+    for number in range(2 * LANES):
+        office.peer(f"P{number}", seconds=1000)
+        office.post(f"P{number}", 1)
+    await office.outboxes.close()
+    await office.outboxes.settled(office.taken)
+    office.peer("P0")
+    office.post("P0", 2)
+    await office.outboxes.settled(["P0"])
+    assert office.taken["P0"] == [1, 2]
+    assert now() == 0
+
+
+@in_virtual_time
 async def test_closing_ends_what_is_under_way() -> None:
     office = Office()
     for number in range(3):

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.details import Details
 from agent_league.log import redacted
 from agent_league.model.results import OVERRULED, MatchResult, Outcome, Scoring, Termination
 from agent_league.model.schedule import Pairing
@@ -18,6 +19,9 @@ LONGEST_DETAILS = 64 * 1024
 MOST_NOTES = 20
 LONGEST_NOTE = 200
 """Of what a referee says it put up with."""
+ENDINGS = {str(termination): termination for termination in Termination}
+NOTHING: Mapping[str, tuple[str, ...]] = {}
+"""Shared by the many results in which nothing was put up with."""
 
 
 def report_in(reply: Any) -> ReportedResult | None:
@@ -31,12 +35,13 @@ def report_in(reply: Any) -> ReportedResult | None:
 
 def read_result(pairing: Pairing, reported: ReportedResult, scoring: Scoring) -> MatchResult:
     """A reported result as the league records it; a report without `status` is told by its winner and score."""
-    if reported.winner is not None and reported.winner not in pairing.players:
+    players = pairing.players
+    if reported.winner is not None and reported.winner not in players:
         raise Refusal(
             ErrorCode.INVALID_MESSAGE_FORMAT,
             "'result.winner' must be one of the two players, or null",
             field="result.winner",
-            expected=list(pairing.players),
+            expected=list(players),
             received=shown(reported.winner),
         )
     outcome = Outcome(reported.status) if reported.status else _outcome(reported, scoring)
@@ -48,25 +53,25 @@ def read_result(pairing: Pairing, reported: ReportedResult, scoring: Scoring) ->
             expected="WIN with a winner, DRAW without one",
             received=shown(reported.status),
         )
-    known = {str(termination) for termination in Termination}
     terminations = {
-        player_id: Termination(how)
+        player_id: ENDINGS[how]
         for player_id, how in reported.terminations.items()
-        if player_id in pairing.players and how in known
+        if player_id in players and how in ENDINGS
+    }
+    tolerated = {
+        player_id: tuple(redacted(text)[:LONGEST_NOTE] for text in noted[:MOST_NOTES])
+        for player_id, noted in reported.tolerated.items()
+        if player_id in players and noted
     }
     return MatchResult(
         match_id=pairing.match_id,
         round_id=pairing.round_id,
-        players=pairing.players,
+        players=players,
         outcome=outcome,
-        winner=reported.winner,
+        winner=None if reported.winner is None else players[players.index(reported.winner)],  # the string that is known
         details=_kept(reported.details),
         terminations=terminations,
-        tolerated={
-            player_id: tuple(redacted(text)[:LONGEST_NOTE] for text in noted[:MOST_NOTES])
-            for player_id, noted in reported.tolerated.items()
-            if player_id in pairing.players and noted
-        },
+        tolerated=tolerated or NOTHING,
     )
 
 
@@ -78,12 +83,12 @@ def _outcome(reported: ReportedResult, scoring: Scoring) -> Outcome:
     return Outcome.TECHNICAL_LOSS if pointless and scoring.draw_points else Outcome.DRAW
 
 
-def _kept(details: Mapping[str, Any]) -> Mapping[str, Any]:
+def _kept(details: Mapping[str, Any]) -> Details:
     """A game's own details; of what is far too long to be any, the length alone.
 
     Whoever looks on sees them: tokens in them are struck out. And who overrules is the league.
     """
     size = len(orjson.dumps(details))
     if size > LONGEST_DETAILS:
-        return {"cut_from_bytes": size}
-    return redacted({name: value for name, value in details.items() if name != OVERRULED})  # type: ignore[no-any-return]
+        return Details.of({"cut_from_bytes": size})
+    return Details.of(redacted({name: value for name, value in details.items() if name != OVERRULED}))

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from agent_league.league.details import Details
 from agent_league.league.roster import Member
 from agent_league.model.agents import AgentState, How, Player, Referee, Role
 from agent_league.model.results import MatchResult, Outcome, Termination
@@ -98,7 +99,7 @@ def result_of(row: MatchRow) -> MatchResult | None:
         players=(row.player_a, row.player_b),
         outcome=Outcome(row.result["outcome"]),
         winner=row.result["winner"],
-        details=row.result["details"],
+        details=Details.of(row.result["details"]),
         terminations={player: Termination(how) for player, how in row.result["terminations"].items()},
         tolerated={player: tuple(noted) for player, noted in row.result.get("tolerated", {}).items()},
     )

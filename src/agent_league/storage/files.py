@@ -13,7 +13,7 @@ import orjson
 from agent_league.log import JsonLogger
 
 WRITE_INTERVAL_SECONDS = 0.5
-WRITE_RATE = 4 * 1024 * 1024
+WRITE_RATE = 2 * 1024 * 1024
 """Bytes per second of one projection at the most: a large file is written the more rarely."""
 DEEPEST = 150
 """Levels of what is read; messages have far fewer, and JSON that is nested deeper can't be written everywhere."""
