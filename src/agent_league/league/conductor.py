@@ -29,8 +29,8 @@ from agent_league.transport.retry import reconnect_delay
 
 ANNOUNCEMENT_SECONDS = 1
 """How long a match waits for its players to have taken notice of the round."""
-MOST_OPEN_ROUNDS = 8
-"""So many overlap at most: players that wait for each other's last matches seldom come further than half of that."""
+MOST_OPEN_ROUNDS = 16
+"""So many overlap at most: each is one notice more that waits for whoever holds the others up."""
 
 REPLY_SECONDS = 1
 """How long the answer of a referee is waited for that reported before it answered."""
