@@ -244,6 +244,14 @@ def test_settings_and_strategies_reach_the_league_and_plain_output_has_no_contro
     assert list(folder.iterdir()) == []
 
 
+def test_a_league_of_few_rounds_ends_after_them(tmp_path: Path) -> None:
+    done = league("run", "--json", "--players", 6, "--rounds", 2, *ports(6), "--home", tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["rounds"], told["matches"]) == (2, 6)
+    assert {row["played"] for row in told["standings"]} == {2}
+
+
 def test_a_terminal_shows_the_progress_bar_and_the_table_live(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     command = [*LEAGUE, "run", "--players", "6", "--home", str(tmp_path), *map(str, ports(6))]

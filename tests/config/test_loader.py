@@ -165,6 +165,8 @@ WRONG: list[tuple[str, str, Any, str]] = [
     (LEAGUE, "scoring.tiebreakers.1", "beauty", "'head_to_head'"),
     (LEAGUE, "scheduling.format", "knockout", "'round_robin'"),
     (LEAGUE, "scheduling.matches_per_round", 0, "greater than or equal to 1"),
+    (LEAGUE, "scheduling.rounds", 0, "greater than or equal to 1"),
+    (LEAGUE, "scheduling.overlap_rounds", "yes", "boolean"),
     (LEAGUE, "scheduling.referee_assignment", "friends", "'least_connections'"),
     (LEAGUE, "participants.min_players", 1, "greater than or equal to 2"),
     (LEAGUE, "participants.min_players", 101, "min_players (101) is above max_players (100)"),

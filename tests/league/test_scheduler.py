@@ -3,13 +3,15 @@
 from collections import Counter
 from itertools import combinations
 from math import ceil
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_league.league import scheduler
 from agent_league.league.scheduler import make_schedule
-from agent_league.model.schedule import Schedule
+from agent_league.model.schedule import Pairing, Schedule
 
 SIZES = range(2, 61)
 
@@ -104,6 +106,25 @@ def test_matches_per_round_splits_rounds_and_loses_nothing(players: int, limit: 
     size = players // 2
     assert len(split.rounds) == len(whole.rounds) * ceil(size / min(limit or size, size))
     assert all(0 < len(round_.pairings) <= (limit or size) for round_ in split.rounds)
+
+
+@given(players=st.integers(2, 24), limit=st.none() | st.integers(1, 15), most=st.integers(1, 60), double=st.booleans())
+def test_a_league_of_few_rounds_plays_the_first_of_the_schedule(
+    players: int, limit: int | None, most: int, double: bool
+) -> None:
+    whole = make_schedule(ids(players), limit, double=double)
+    assert make_schedule(ids(players), limit, double=double, most=most).rounds == whole.rounds[:most]
+
+
+def test_rounds_that_are_not_played_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def make(match_id: str, *more: Any) -> Pairing:
+        made.append(match_id)
+        return Pairing(match_id, *more)
+
+    monkeypatch.setattr(scheduler, "Pairing", make)
+    assert len(make_schedule(ids(1000), most=3).pairings) == len(made) == 1500
 
 
 @given(players=st.integers(2, 24), limit=st.none() | st.integers(1, 15))

@@ -180,9 +180,9 @@ class Stage:
             assert not isinstance(ending, LeagueFailed), ending
 
 
-def small_plan(folder: Path) -> LeaguePlan:
+def small_plan(folder: Path, overrides: Mapping[str, Any] | None = None) -> LeaguePlan:
     request = LeagueRequest(home=folder, players=4, referees=2, seed="7", strategies=("always_even", "always_odd"))
-    return make_plan(ConfigLoader(folder, {"logging.level": "ERROR"}), request)
+    return make_plan(ConfigLoader(folder, {"logging.level": "ERROR", **(overrides or {})}), request)
 
 
 def table(manager: LeagueManager) -> list[tuple[str, int, int]]:
@@ -203,11 +203,11 @@ def check(stage: Stage, manager: LeagueManager, expected: list[tuple[str, int, i
     assert all(agent.state is AgentState.SHUTDOWN for agent in stage.agents), what
 
 
-@pytest.mark.parametrize("sync_seconds", [0.001, 0.1])
+@pytest.mark.parametrize(("sync_seconds", "overlap"), [(0.001, False), (0.1, False), (0.1, True)])
 def test_a_manager_killed_at_any_write_of_its_life_is_followed_by_one_that_ends_the_league(
-    home: Path, sync_seconds: float
+    home: Path, sync_seconds: float, overlap: bool
 ) -> None:
-    plan = small_plan(home)
+    plan = small_plan(home, {"scheduling.overlap_rounds": overlap})
 
     async def play(*lives: int) -> tuple[list[tuple[str, int, int]], int]:
         shutil.rmtree(home / "data", ignore_errors=True)

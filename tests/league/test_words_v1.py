@@ -17,6 +17,7 @@ from tests.protocol.examples_v1 import BASE
 from tests.protocol.examples_v1 import example as v1
 
 DOUBLE = {"scheduling.format": "double_round_robin"}
+OVERLAP = {"scheduling.overlap_rounds": True}
 
 
 class Fixed:
@@ -78,6 +79,14 @@ async def test_a_round_that_is_over_tells_shared_ranks(office: OfficeMaker) -> N
     played(here, ["P01", "P03"])
     sent = like_golden(words.round_complete(here.manager.season.schedule.rounds[0]))
     assert (sent["round_id"], sent["round_summary"]) == (1, v1("ROUND_COMPLETE")["round_summary"])
+
+
+async def test_a_round_that_is_over_tells_nothing_of_the_next(office: OfficeMaker) -> None:
+    here, words = await started(office, OVERLAP)
+    played(here, ["P01", "P03", "P03", "P02"])
+    here.manager.season.complete_round(1)
+    sent = like_golden(words.round_complete(here.manager.season.schedule.rounds[0]))
+    assert sent["round_summary"] == v1("ROUND_COMPLETE")["round_summary"]
 
 
 async def test_a_draw_is_neither_a_win_nor_a_loss(office: OfficeMaker) -> None:

@@ -62,6 +62,11 @@ def take_points(evidence: Evidence) -> None:
     change_match(evidence, outcome="DRAW", winner=None)
 
 
+def tell_too_much(evidence: Evidence) -> None:
+    *_, last = evidence.of("update_standings")
+    evidence.said = [*evidence.said, replace(last, params={**last.params, "round_id": 1})]
+
+
 def leave_unannounced(evidence: Evidence) -> None:
     assert evidence.saved
     evidence.saved = replace(evidence.saved, season=replace(evidence.saved.season, announced=False))
@@ -163,6 +168,7 @@ def lose_for_nothing(evidence: Evidence) -> None:
 TAMPERS: list[tuple[Tamper, str]] = [
     (drop_result, "each_pair_has_one_result"),
     (take_points, "standings_follow_from_the_matches"),
+    (tell_too_much, "updates_tell_the_table_of_their_round"),
     (take_points, "acknowledged_results_are_kept"),
     (leave_unannounced, "league_is_completed"),
     (move_an_agent, "acknowledged_registrations_are_kept"),

@@ -1,6 +1,6 @@
 """Conducting a league: rounds in order, each match with a referee, results awaited.
 
-A round begins when the one before is over or, where rounds overlap, as soon as two who meet in it are free; all end in
+A round begins when the one before is over or, where rounds overlap, as soon as somebody is free to go on; all end in
 order. Acts on what the season says; changes nothing itself. What it tells anybody has been committed before.
 """
 
@@ -29,8 +29,8 @@ from agent_league.transport.retry import reconnect_delay
 
 ANNOUNCEMENT_SECONDS = 1
 """How long a match waits for its players to have taken notice of the round."""
-MOST_OPEN_ROUNDS = 8
-"""So many overlap at most: players that wait for each other's last matches seldom come further than half of that."""
+MOST_OPEN_ROUNDS = 16
+"""So many overlap at most: each is one notice more that waits for whoever holds the others up."""
 
 REPLY_SECONDS = 1
 """How long the answer of a referee is waited for that reported before it answered."""
@@ -119,8 +119,8 @@ class Conductor:
     async def _play_rounds(self, rounds: Sequence[Round]) -> None:
         try:
             async with asyncio.TaskGroup() as group:
-                for round_ in rounds:
-                    await self._turn(round_)
+                for number, round_ in enumerate(rounds):
+                    await self._turn(rounds[number : number + MOST_OPEN_ROUNDS])
                     matches = await self._begin(round_, group)
                     self._rounds.append(group.create_task(self._end(round_, matches, self._rounds[-1:])))
         except ExceptionGroup as raised:
@@ -128,19 +128,23 @@ class Conductor:
                 raise failed.exceptions[0] from None
             raise
 
-    async def _turn(self, round_: Round) -> None:
-        """Waits until a round may begin."""
-        while self._rounds and not self._may_overlap(round_):
+    async def _turn(self, coming: Sequence[Round]) -> None:
+        """Waits until the first of the coming rounds may begin."""
+        while self._rounds and not self._may_overlap(coming):
             self._progress.clear()
             await self._progress.wait()
 
-    def _may_overlap(self, round_: Round) -> bool:
-        """Whether two who meet in a round are free while others are still at an earlier one."""
-        return (
-            self._overlap
-            and len(self._rounds) < MOST_OPEN_ROUNDS
-            and any(not self._in_play(pairing) for pairing in round_.pairings)
-        )
+    def _may_overlap(self, coming: Sequence[Round]) -> bool:
+        """Whether two are free for a match of the coming rounds while others are still at an earlier one."""
+        if not self._overlap:
+            return False
+        busy = {player_id for player_id, match in self._latest.items() if not match.done()}
+        for round_ in coming[: MOST_OPEN_ROUNDS - len(self._rounds)]:
+            for pairing in round_.pairings:
+                if busy.isdisjoint(pairing.players):
+                    return True
+                busy.update(pairing.players)
+        return False
 
     def _in_play(self, pairing: Pairing) -> list[asyncio.Task[str | None]]:
         """The matches that two players have to end before they meet."""

@@ -85,6 +85,7 @@ class Scenario:
     skews: dict[str, float] = field(default_factory=dict)
     healing: float = 0
     """The virtual second from which on nothing goes wrong any more."""
+    overlap_rounds: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -130,6 +131,7 @@ def make_scenario(
         incidents=tuple(sorted(incidents, key=lambda incident: incident.step)),
         skews={name: _skew(rng) for name in names} if Fault.CLOCKS in active else {},
         healing=10 ** rng.uniform(0.5, 2.8),
+        overlap_rounds=rng.random() < 0.5,
     )
 
 

@@ -7,6 +7,7 @@ share no mistake with the agents.
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -81,6 +82,15 @@ def standings_follow_from_the_matches(evidence: Evidence) -> Iterator[str]:
     path = evidence.world.seats[MANAGER].home / "data" / "leagues" / "league_simulated" / "standings.json"
     if not filled and evidence.world.manager and path.exists():
         yield from _compare("standings.json", orjson.loads(path.read_bytes())["standings"], expected)
+
+
+def updates_tell_the_table_of_their_round(evidence: Evidence) -> Iterator[str]:
+    """What is told after a round is the table as of its end, whatever has been played of later rounds."""
+    rows = list(evidence.matches.values())
+    for said in evidence.of("update_standings"):
+        round_id = said.params["round_id"]
+        until_then = [row if row.round_id <= round_id else replace(row, result=None) for row in rows]
+        yield from _compare(f"the update after round {round_id}", said.params["standings"], _table(until_then))
 
 
 def acknowledged_registrations_are_kept(evidence: Evidence) -> Iterator[str]:
@@ -286,6 +296,7 @@ INVARIANTS: Sequence[Invariant] = (
     league_is_completed,
     each_pair_has_one_result,
     standings_follow_from_the_matches,
+    updates_tell_the_table_of_their_round,
     acknowledged_registrations_are_kept,
     acknowledged_results_are_kept,
     tokens_stay_good,

@@ -151,7 +151,7 @@ class World:
         self.league = LeagueConfig(
             league_id=LEAGUE_ID,
             game_type="even_odd",
-            scheduling=Scheduling(matches_per_round=scenario.matches_per_round),
+            scheduling=Scheduling(matches_per_round=scenario.matches_per_round, overlap_rounds=scenario.overlap_rounds),
             participants=Participants(max_players=max(scenario.players, 100)),
         )
         self.lives: list[Life] = []
