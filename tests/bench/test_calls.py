@@ -19,6 +19,7 @@ def test_the_calls_of_a_league_follow_from_two_smaller_ones(tmp_path: Path) -> N
     assert total(foretold) == pytest.approx(total(many), rel=0.02)
     for method in ("start_match", "choose_parity", "notify_match_result", "report_match_result", "register_player"):
         assert foretold[method].count == pytest.approx(many[method].count)
+    assert many["choose_parity"].bearer > 100  # a signed token
     for method, kind in many.items():
         assert foretold[method].request == pytest.approx(kind.request, rel=0.02)
         assert foretold[method].answer == pytest.approx(kind.answer, rel=0.05)
