@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext
 from typing import Any, Protocol
 
 from agent_league.arena.hosting import run_async
@@ -60,6 +61,13 @@ def measure(make: Callable[[], Stack], calls: Sequence[Call], ports: Sequence[in
     return Speed(len(calls) / max(seconds for seconds, _ in reports), sum(spent for _, spent in reports) / len(calls))
 
 
+def processes_of_the_bench() -> ForkServerContext:
+    """Children are forked from a server that has imported once what they need; so are those of a fleet after that."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["agent_league.arena.fleet", "bench.slow_peers", "bench.floor", "bench.limit"])
+    return context
+
+
 def answer_to(body: bytes) -> bytes:
     return b"x" * int(body[:8])
 
@@ -78,7 +86,7 @@ def end_with(pipe: Connection) -> None:
 
 def _run(parts: Sequence[_Part]) -> list[tuple[float, float]]:
     """Seconds and CPU seconds of each process."""
-    context = multiprocessing.get_context("forkserver")
+    context = processes_of_the_bench()
     meeting = context.Barrier(len(parts))
     pipes: list[Connection] = []
     processes = []
@@ -104,16 +112,22 @@ def _gather(pipes: Sequence[Connection]) -> list[tuple[float, float]]:
     while waiting:
         for pipe in [pipe for pipe in waiting if pipe in wait(waiting)]:
             try:
-                reports.append(pipe.recv())
+                report = pipe.recv()
             except EOFError:
-                raise SystemExit("bench: the limit could not be measured, as the lines above say") from None
+                report = "a process was lost"
+            if isinstance(report, str):
+                raise SystemExit(f"bench: limit and floor can't be measured: {report}")
+            reports.append(report)
             waiting.remove(pipe)
     return reports
 
 
 def _live(part: _Part, meeting: Any, pipe: Connection) -> None:
     end_with(pipe)
-    run_async(_take_part(part, meeting, pipe))
+    try:
+        run_async(_take_part(part, meeting, pipe))
+    except Exception as error:  # noqa: BLE001 - a process ends here
+        pipe.send(f"{error!r}")
 
 
 async def _take_part(part: _Part, meeting: Any, pipe: Connection) -> None:

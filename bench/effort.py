@@ -37,12 +37,12 @@ FULL = Effort(
 )
 QUICK = Effort(
     leagues={10: 1, 20: 1, 30: 1},
-    calls=10_000,
+    calls=6_000,
     first_matches=1,
     manner=Manner(players=6, move_timeout=1.0, delay=0.1),
     meetings=(MEETINGS[0], MEETINGS[6]),
     trials=3,
-    spread_games=100_000,
+    spread_games=50_000,
     mcp_rounds=1,
     mcp_turns=8,
 )

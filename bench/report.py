@@ -21,7 +21,7 @@ LEAGUE: tuple[Row, ...] = (
     ("CPU, us per match", lambda one: one["cpu_us_per_match"]),
 )
 LIMITS: tuple[Row, ...] = (
-    ("limit: the same calls, nothing done: calls/s", lambda one: one["limit_calls_per_second"]),
+    ("limit: the same calls alone: calls/s", lambda one: one["limit_calls_per_second"]),
     ("  CPU, us per call", lambda one: one["limit_cpu_us_per_call"]),
     ("floor: httptools on sockets: calls/s", lambda one: one["floor_calls_per_second"]),
     ("  CPU, us per call", lambda one: one["floor_cpu_us_per_call"]),
@@ -106,7 +106,7 @@ def _mcp(mcp: Figures | None) -> Iterator[str]:
     for words, key in (
         ("a call without it, us of CPU", "bare_call_microseconds"),
         ("  with it, ratio", "bare_call_ratio_with_mcp"),
-        ("  after a client has opened a session, ratio", "bare_call_ratio_with_mcp_in_use"),
+        ("  once a session was opened, ratio", "bare_call_ratio_with_mcp_in_use"),
         ("a start without it, s of CPU", "player_start_seconds"),
         ("  with it, ratio", "player_start_ratio_with_mcp"),
     ):

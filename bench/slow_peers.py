@@ -5,7 +5,6 @@ and is written from the protocol alone.
 """
 
 import asyncio
-import multiprocessing
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from agent_league.testing.peers import Params, ScriptedPlayer
 from agent_league.transport.carrier import Answer
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_server import AgentApp, HttpServer
-from bench.drill import end_with
+from bench.drill import end_with, processes_of_the_bench
 from bench.league import LeagueRun, play
 from bench.plans import Setting, planned
 
@@ -94,7 +93,7 @@ class Outside:
 
     def __init__(self, setting: Setting, kind: str, delay: float) -> None:
         self.player_id = ""
-        context = multiprocessing.get_context("forkserver")
+        context = processes_of_the_bench()
         self._pipe, self._theirs = context.Pipe()
         self._process = context.Process(target=_live, args=(setting, kind, delay, self._theirs), daemon=True)
 

@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 WATCHING = (ROOT / "docs" / "watching.md").read_text(encoding="utf-8")
+PERFORMANCE = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NOT_SHOWN = {"schema_version", "system_id", "protocol_version", "league_id", "display_name", "status", "created_at"}
 """Settings that name a file or describe it, and change nothing."""
@@ -141,7 +142,7 @@ def test_the_readme_s_leagues_run_as_they_stand(tmp_path: Path) -> None:
     "line",
     [
         line
-        for page in (README, WATCHING)
+        for page in (README, WATCHING, PERFORMANCE)
         for block in blocks(page, "bash")
         for line in block.splitlines()
         if line.startswith(("./league", "league"))

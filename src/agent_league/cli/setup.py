@@ -1,7 +1,6 @@
 """Setting up and mending: `league init`, `league rebuild`, `league schemas`, `league bench`, `league version`."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -75,7 +74,7 @@ def bench(context: typer.Context) -> None:
         raise UserError("`league bench` needs a source checkout; run it as ./league bench there.")
     paths = os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", "bench", *context.args]
-    raise typer.Exit(subprocess.call(command, env={**os.environ, "PYTHONPATH": paths}))  # noqa: S603 - our own script
+    os.execve(sys.executable, command, {**os.environ, "PYTHONPATH": paths})  # noqa: S606 - signals go straight to it
 
 
 def version() -> None:

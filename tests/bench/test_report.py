@@ -1,0 +1,142 @@
+"""What a run found is told in a table, as JSON with stable names, and in a picture."""
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from bench.calls import Kind
+from bench.command import PARTS
+from bench.drill import Speed
+from bench.figures import Figures, Turn, growth_figures, league_figures, machine, simulate_figures, slow_figures
+from bench.goals import goals
+from bench.league import LeagueRun
+from bench.match_files import Played
+from bench.plans import matches_of
+from bench.plot import plot
+from bench.report import WIDTH, lines
+from bench.simulate import Compared, Spread
+from bench.slow_peers import HUNG, QUICK, SLOW, Manner, SlowPeers, Trial
+from bench.usage import Usage
+
+MIB = 1024 * 1024
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def run(players: int, seconds: float, match_seconds: float = 0.1) -> LeagueRun:
+    used = {
+        "manager": Usage(seconds, 60 * MIB),
+        "referees 1": Usage(seconds / 2, 50 * MIB),
+        "players 1": Usage(seconds / 2, 40 * MIB),
+    }
+    played = [Played(("P01", "P02"), match_seconds, (2.0, 2.0, 30.0)), Played(("P03", "P04"), match_seconds, (2.0,))]
+    return LeagueRun(players, matches_of(players), seconds, 0.5, used, 1024.0, played)
+
+
+def league(players: int, *seconds: float) -> Figures:
+    calls = {"play": Kind(10 * matches_of(players), 500, 50, 300)}
+    turns = [Turn(Speed(1000, 0.001), Speed(4000, 0.0002), run(players, one)) for one in seconds]
+    return league_figures(calls, turns)
+
+
+@pytest.fixture
+def figures() -> Figures:
+    """A run of everything."""
+    leagues = [league(30, 435 / 50), league(100, 4950 / 80, 4950 / 75, 4950 / 10), league(200, 19900 / 100)]
+    trials = {QUICK: Trial(run(6, 1), "P01"), HUNG: Trial(run(6, 4), "P01"), SLOW: Trial(run(6, 2, 0.2), "P01")}
+    found: Figures = {
+        "machine": machine(),
+        "leagues": leagues,
+        "growth": growth_figures(leagues),
+        "slow_peers": slow_figures(SlowPeers(Manner(6, 2.0, 0.5), trials)),
+        "first_match": {"seconds": 1.5},
+        "simulate": simulate_figures(
+            [Compared("rock_paper_scissors", ("random", "markov"), 5e5, 1e6, 0.5)], Spread(2, 1, 2)
+        ),
+        "mcp": {
+            "bare_call_microseconds": 70.1,
+            "bare_call_ratio_with_mcp": 1.01,
+            "bare_call_ratio_with_mcp_in_use": 1.02,
+            "player_start_seconds": 0.5,
+            "player_start_ratio_with_mcp": 1.05,
+        },
+    }
+    return {**found, "goals": [goal.as_dict() for goal in goals(found)]}
+
+
+def test_a_league_is_told_as_ratios_to_the_limit_and_the_floor_of_its_own_turns() -> None:
+    found = league(100, 4950 / 80, 4950 / 75, 4950 / 10)
+    assert found["matches_per_second"] == 75
+    assert (found["calls_per_second"], found["calls_per_match"]) == (750, 10)
+    assert (found["ratio_to_limit"], found["ratio_to_floor"]) == (0.75, 0.188)
+    assert found["cpu_us_per_match"] == pytest.approx(2e6 / 75, rel=1e-3)
+    assert found["cpu_ratio_to_limit"] == pytest.approx(0.01 * 75 / 2)
+    assert found["cpu_ratio_to_floor"] == pytest.approx(0.002 * 75 / 2)
+    assert (found["call_ms_p50"], found["manager_kib_per_match"]) == (2, 1)
+
+
+def test_growth_is_told_against_the_smallest_league(figures: Figures) -> None:
+    assert [one["players"] for one in figures["growth"]] == [30, 100, 200]
+    assert [one["cpu_per_match"] for one in figures["growth"]] == pytest.approx([1, 50 / 75, 0.5], rel=1e-3)
+
+
+def test_a_bad_player_is_told_in_move_timeouts_and_in_the_time_of_others(figures: Figures) -> None:
+    found = figures["slow_peers"]
+    assert found[HUNG] == {"added_seconds": 3, "added_move_timeouts": 1.5, "others_match_time": 1}
+    assert found[SLOW] == {"added_seconds": 1, "added_move_timeouts": 0.5, "others_match_time": 2}
+
+
+def test_every_goal_says_whether_it_holds(figures: Figures) -> None:
+    assert {goal["name"]: goal["holds"] for goal in figures["goals"]} == {
+        "ratio_to_limit": True,
+        "cpu_ratio_to_limit": False,
+        "ratio_to_floor": False,
+        "cpu_ratio_to_floor": False,
+        "large_league_seconds": False,
+        "call_p99_to_p50": False,
+        "manager_kib_per_match": True,
+        "growth_cpu_per_match": True,
+        "growth_manager_memory": True,
+        "hung_added_move_timeouts": True,
+        "hung_others_match_time": True,
+        "slow_others_match_time": False,
+        "first_match_seconds": True,
+    }
+
+
+def test_the_page_on_performance_names_every_goal_and_every_part(figures: Figures) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `(\w+)` \| ([<>]= [\d.]+) \|", page, re.MULTILINE)
+    assert named == [(goal["name"], goal["goal"]) for goal in figures["goals"]]
+    assert all(f"| `{part}` |" in page for part in PARTS)
+
+
+def test_the_table_fits_and_shows_every_goal_beside_its_figure(figures: Figures) -> None:
+    shown = lines(figures)
+    assert max(map(len, shown)) <= WIDTH
+    for goal in figures["goals"]:
+        (row,) = (line for line in shown if line.startswith(f"  {goal['says']} ") and goal["goal"] in line)
+        assert row.endswith("yes" if goal["holds"] else "NO")
+
+
+def test_the_table_of_a_part_shows_that_part(figures: Figures) -> None:
+    shown = lines({"machine": figures["machine"], "first_match": {"seconds": 1.5}})
+    assert [line for line in shown if line][1:] == [
+        "`league run` with 4 players, first match, s          1.5",
+        "Goals on two cores                                measured        goal   holds",
+        "  from command to first match, seconds                 1.5        <= 2     yes",
+    ]
+
+
+def test_the_figures_are_json(figures: Figures) -> None:
+    assert json.loads(json.dumps(figures)) == figures
+
+
+def test_the_picture_has_three_bars_a_league_and_one_by_process(figures: Figures) -> None:
+    picture = ET.fromstring(plot(figures))
+    bars = [bar for bar in picture.iter(f"{SVG}rect") if bar.get("class") != "paper"]
+    assert len(bars) == 3 * 3 + 3 * 3 + 3  # rates, costs, and what the colours mean
+    assert all(float(bar.get("x", -1)) >= 0 and float(bar.get("width", 0)) > 0 for bar in bars)
+    assert "75 matches/s, 0.75 of the limit" in (picture.findtext(f"{SVG}desc") or "")
