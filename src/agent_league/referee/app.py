@@ -30,7 +30,7 @@ from agent_league.referee.handlers import RefereeHandlers, check_manager
 from agent_league.referee.match import Verdict
 from agent_league.referee.orders import order_of
 from agent_league.referee.past import PastMatch, PastMatches
-from agent_league.referee.play import MatchPlay
+from agent_league.referee.play import MatchPlay, given_by
 from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
@@ -147,10 +147,10 @@ class Referee:
         """The player of one of our matches whose own token it is."""
         if bearer is None:
             return None
-        orders = (match.order for matches in (self._matches, self._past) for match in matches.values())
-        players = (player for order in orders for player in (order.player_A, order.player_B))
-        found = next((player for player in players if known_by_hash(bearer, player.token_sha256)), None)
-        return f"{Role.PLAYER}:{found.player_id}" if found else None
+        hashes = (match.hashes for matches in (self._matches, self._past) for match in matches.values())
+        players = (player for players in hashes for player in players.items())
+        found = next((player_id for player_id, token_hash in players if known_by_hash(bearer, token_hash)), None)
+        return found and f"{Role.PLAYER}:{found}"
 
     def health(self) -> dict[str, Any]:
         return {
@@ -225,7 +225,7 @@ class Referee:
     def _begin(self, order: v2.StartMatch) -> None:
         """Takes a match, unless it has this order already; refuses what it can't take."""
         known = self._past.get(order.match_id)
-        if order.match_id in self._running or (known and _is_same(known.order, order)):
+        if order.match_id in self._running or (known and known.given == given_by(order)):
             return
         game = self._game(order)
         if order.player_A.player_id == order.player_B.player_id:
@@ -445,11 +445,6 @@ class Referee:
 
 def _is_kept(order: v2.StartMatch) -> bool:
     return order.league_id != CHECK_LEAGUE
-
-
-def _is_same(known: v2.StartMatch, order: v2.StartMatch) -> bool:
-    """Whether an order is one that we had already; a manager that isn't ours may use its match ids again."""
-    return (known.match_token, known.round_id) == (order.match_token, order.round_id)
 
 
 def _applicant(settings: RefereeSettings) -> Applicant:

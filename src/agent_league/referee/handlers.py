@@ -86,8 +86,7 @@ class RefereeHandlers:
                 **OK,
                 "matches": {match_id: str(match.state) for match_id, match in self._matches.items()},
             }
-        match = self._find(params)
-        return {**OK, "match_id": match.order.match_id, "state": str(match.state)}
+        return {**OK, "match_id": params["match_id"], "state": str(self._find(params).state)}
 
     def _find(self, params: Mapping[str, Any]) -> MatchPlay | PastMatch:
         match_id = params.get("match_id")

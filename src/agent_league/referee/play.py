@@ -4,7 +4,7 @@ The match itself is pure (`match.py`); this is where it meets the players.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,9 @@ from agent_league.referee.words_v1 import WordsV1
 from agent_league.referee.words_v2 import WordsV2
 from agent_league.transport.manners import Call
 
+Given = tuple[str | None, int]
+"""The token and the round of an order."""
+
 
 class MatchPlay:
     """One match under way."""
@@ -49,6 +52,9 @@ class MatchPlay:
         self._seed = new_match_seed(league_seed, order.league_id, order.match_id)
         self._setting = Setting(order, self.match, referee_id, clock, commitment(self._seed))
         self._desk = desk
+        self.given = given_by(order)
+        self.hashes = {player.player_id: player.token_sha256 for player in (order.player_A, order.player_B)}
+        """What each player's own token is known by."""
         self._players = {player.player_id: player for player in (order.player_A, order.player_B)}
         self._words = {player_id: _words(self._setting, player) for player_id, player in self._players.items()}
         self._readers = {
@@ -105,7 +111,7 @@ class MatchPlay:
 
     def take(self, message: Message) -> None:
         """Takes an answer that a player sends by itself; where nobody waits for it, it came too late."""
-        self._askers[author_of(self.order, message)].take(message.message_type, message.to_wire())
+        self._askers[author_of(self.hashes, message)].take(message.message_type, message.to_wire())
 
     async def play(self) -> Verdict:
         """From the invitations to the result; both players are told."""
@@ -292,11 +298,16 @@ class MatchPlay:
         )
 
 
-def author_of(order: v2.StartMatch, message: Message) -> str:
+def given_by(order: v2.StartMatch) -> Given:
+    """What tells an order from others for the same match id, which a manager that isn't ours may use again."""
+    return (order.match_token, order.round_id)
+
+
+def author_of(hashes: Mapping[str, str | None], message: Message) -> str:
     """Which player of a match an answer in a call of its own is from, by its token; raises a Refusal."""
-    for player in (order.player_A, order.player_B):
-        if token_state({"auth_token": message.auth_token}, player.token_sha256) == "ok":
-            return player.player_id
+    for player_id, token_sha256 in hashes.items():
+        if token_state({"auth_token": message.auth_token}, token_sha256) == "ok":
+            return player_id
     code = ErrorCode.AUTH_TOKEN_INVALID if message.auth_token else ErrorCode.AUTH_TOKEN_MISSING
     raise Refusal(code, "an answer in a call of its own must carry its player's own 'auth_token'")
 
