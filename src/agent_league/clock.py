@@ -7,6 +7,7 @@ another `Clock`.
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from math import floor
 from typing import Protocol
 
 ISO_UTC = re.compile(r"[\dW-]+T[\d:.,]+(Z|\+00:00)", re.ASCII)
@@ -30,13 +31,13 @@ class SystemClock:
 
 def format_utc(moment: datetime) -> str:
     """The only form in which we send a moment: `2025-01-15T10:30:00Z`."""
-    return _written(moment.replace(microsecond=0))
+    return _written(floor(moment.timestamp()))
 
 
 @lru_cache(maxsize=64)
-def _written(second: datetime) -> str:
+def _written(second: int) -> str:
     """Many messages leave within one second."""
-    return second.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @lru_cache(maxsize=1024)

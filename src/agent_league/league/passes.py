@@ -31,6 +31,7 @@ class Passes:
         self._clock = clock
         self._match_seconds = match_seconds
         self._calls: dict[str, tuple[str, datetime]] = {}
+        self._match_keys: dict[str, str] = {}
 
     @property
     def public_key(self) -> Mapping[str, str]:
@@ -48,7 +49,10 @@ class Passes:
 
     def match_key(self, agent_id: str) -> str:
         """What is given to a player that knows match tokens, for it alone."""
-        return self._key.match_key(agent_id)
+        key = self._match_keys.get(agent_id)
+        if key is None:
+            key = self._match_keys[agent_id] = self._key.match_key(agent_id)
+        return key
 
     def for_match(self, pairing: Pairing, referee_id: str, keyed: Container[str] = ()) -> MatchPass:
         """`keyed`: the players that have a match key."""

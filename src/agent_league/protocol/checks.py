@@ -53,7 +53,10 @@ def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
         get("protocol") == PROTOCOL_V2
         and get("message_type") == expected_type
         and type(get("conversation_id")) is str
-        and all(type(get(name)) in kinds for name, kinds in OPTIONAL.items())
+        and type(get("auth_token")) in TEXT
+        and type(get("league_id")) in TEXT
+        and type(get("round_id")) in WHOLE
+        and type(get("match_id")) in TEXT
         and sender is not None
         and type(at) is str
         and parse_utc(at) is not None

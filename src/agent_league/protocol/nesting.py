@@ -13,15 +13,10 @@ NESTED = (dict, list)
 def read_json(text: bytes | str) -> Any:
     """The JSON value; a ValueError where there is none, or one that is nested too deep to be handled."""
     value = orjson.loads(text)
-    if type(value) in NESTED and _opened(text) > MAX_DEPTH and _is_deep(value):
+    opened = text.count(b"[") + text.count(b"{") if isinstance(text, bytes) else text.count("[") + text.count("{")
+    if opened > MAX_DEPTH and type(value) in NESTED and _is_deep(value):
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     return value
-
-
-def _opened(text: bytes | str) -> int:
-    if isinstance(text, bytes):
-        return text.count(b"[") + text.count(b"{")
-    return text.count("[") + text.count("{")
 
 
 def _is_deep(value: Any) -> bool:

@@ -8,6 +8,7 @@ that its clock is wrong can put it right. A token never appears in what is said 
 import base64
 import hashlib
 import hmac
+import itertools
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -61,6 +62,8 @@ class SigningKey:
     def __init__(self, key: Ed25519PrivateKey) -> None:
         self._key = key
         self._secret = key.private_bytes_raw()
+        self._prefix = secrets.token_urlsafe(12)
+        self._numbers = itertools.count(1)
         self.saved: str = OKPAlgorithm.to_jwk(key)
         self.public: dict[str, str] = OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)
 
@@ -115,15 +118,16 @@ class SigningKey:
         more: Mapping[str, Any],
         key: str | None = None,
     ) -> str:
+        at = now.timestamp()
         claims = {
             "use": use,
             "iss": league_id,
             "sub": str(subject),
             "aud": list(audience),
             **more,
-            "iat": int(now.timestamp()),
-            "exp": int(now.timestamp() + lifetime),
-            "jti": secrets.token_urlsafe(16),
+            "iat": int(at),
+            "exp": int(at + lifetime),
+            "jti": f"{self._prefix}{next(self._numbers)}",
         }
         said = f"{SIGNED if key is None else KEYED}.{_text_of(orjson.dumps(claims))}"
         signature = _text_of(self._key.sign(said.encode())) if key is None else _authenticator(key, said)
@@ -143,8 +147,8 @@ class Verifier:
         self._signatures = jwt.PyJWS(algorithms=[ALGORITHM])
         self._good: dict[str, Claims] = {}
 
-    def check_match(self, token: str, *, match_id: str, referee_id: str, player_id: str, now: datetime) -> None:
-        """Raises a Refusal (E012) unless this referee may show it to this player for this match."""
+    def check_match(self, token: str, *, match_id: str, referee_id: str, player_id: str, now: datetime) -> float:
+        """Raises a Refusal (E012) unless this referee may show it to this player for this match; until when it may."""
         claims = self._claims(token, "match", player_id, now)
         if claims.sub != match_id:
             raise _refused(f"it is for match {claims.sub!r}, not {match_id!r:.100}")
@@ -152,12 +156,14 @@ class Verifier:
             raise _refused(f"it was given to {claims.ref!r}, not to {referee_id!r:.100}")
         if player_id not in claims.players:
             raise _refused(f"{player_id!r} is not one of its players")
+        return claims.exp + LEEWAY_SECONDS
 
-    def check_manager(self, token: str, *, agent_id: str, now: datetime) -> None:
-        """Raises a Refusal (E012) unless the manager signed it as its own, for this agent."""
+    def check_manager(self, token: str, *, agent_id: str, now: datetime) -> float:
+        """Raises a Refusal (E012) unless the manager signed it as its own, for this agent; until when that holds."""
         claims = self._claims(token, "manager", agent_id, now)
         if claims.sub != Role.LEAGUE_MANAGER:
             raise _refused(f"it is for {claims.sub!r}, not for the {Role.LEAGUE_MANAGER}")
+        return claims.exp + LEEWAY_SECONDS
 
     def shown_by(self, token: str, *, agent_id: str) -> str | None:
         """The sender who may show this agent a token, be its time over or not; None where it is no good at all."""

@@ -94,6 +94,7 @@ class Dispatcher:
         self._strict = strict
         self._clock = clock
         self._log = log
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._error_numbers = itertools.count(1)
         self._call_numbers = itertools.count(1)
 
@@ -228,7 +229,9 @@ class Dispatcher:
 
     async def _call(self, asked: Asked, bearer: str | None) -> Any:
         """The reply or our refusal, counted; raises FrameError."""
-        now = asyncio.get_running_loop().time
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        now = self._loop.time
         began = now()
         try:
             reply, outcome = await self._handle(asked, bearer), FINE

@@ -116,6 +116,8 @@ def error_frame(error: FrameError, request_id: RequestId) -> dict[str, Any]:
 def read_reply(status: int, body: bytes) -> Any:
     """The `result` of a reply; what a peer refused or garbled becomes an error that says so."""
     frame = parse_reply(status, body)
+    if is_plain_result(frame):
+        return frame["result"]
     if _is_empty(status, body):
         return None
     if not isinstance(frame, dict):
@@ -125,6 +127,17 @@ def read_reply(status: int, body: bytes) -> Any:
     if "result" not in frame:
         raise BadAnswer(f"HTTP {status} and neither 'result' nor 'error'", frame)
     return frame["result"]
+
+
+def is_plain_result(frame: Any) -> bool:
+    """Whether a reply is an object as its result, and in the first glance no refusal: nearly every one is."""
+    result = frame.get("result") if type(frame) is dict else None
+    return (
+        type(result) is dict
+        and result.get("message_type") != "LEAGUE_ERROR"
+        and "structuredContent" not in result
+        and "isError" not in result
+    )
 
 
 def parse_reply(status: int, body: bytes) -> Any:

@@ -15,7 +15,7 @@ from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, Oth
 from agent_league.protocol.spellings import SEEDS, STYLE_BY_NAME, Style, candidates, holds, needed_in, styles_for
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.transport.carrier import Carrier, no_answer
-from agent_league.transport.jsonrpc import SHOWN_LENGTH, parse_reply, refusal_in
+from agent_league.transport.jsonrpc import SHOWN_LENGTH, is_plain_result, parse_reply, refusal_in
 from agent_league.transport.meter import Meter
 
 PUSH_SECONDS = 0.25
@@ -45,7 +45,7 @@ class Call:
         return str(self.message.get("protocol"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Heard:
     """An answer as it came, and what was unusual about the way it came."""
 
@@ -77,7 +77,7 @@ class _Peer:
             self.style = self.methods[method] = style.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Reply:
     """What came back, read as JSON and no further."""
 
@@ -86,6 +86,8 @@ class _Reply:
 
     def check(self) -> None:
         """Raises what it refuses with."""
+        if self.status < 400 and is_plain_result(self.body):
+            return
         if (refused := refusal_in(self.body)) is not None:
             raise refused
         if isinstance(self.body, dict) and "jsonrpc" in self.body and not {"result", "method"} & self.body.keys():
@@ -221,6 +223,8 @@ class Manners:
     def _find(self, reply: _Reply, style: Style, call: Call, *, may_push: bool) -> Heard | None:
         """The answer in a reply; None where the agent may still send it."""
         wanted = str(call.answer)
+        if style is SEEDS and is_plain_result(reply.body) and reply.body["result"].get("message_type") == wanted:
+            return Heard(reply.body["result"])
         for place, found in candidates(reply.body):
             if self.strict and place in style.answers and refusal_in(reply.body) is None:
                 return Heard(found)

@@ -68,6 +68,7 @@ class Meter:
         self.counts: Counter[What] = Counter()
         self.timings: dict[What, Timing] = {}
         self._peers: dict[str, PeerStats] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def count(self, *what: str) -> None:
         """One more of it."""
@@ -75,10 +76,10 @@ class Meter:
 
     def time(self, seconds: float, *what: str) -> None:
         """How long it took this time."""
-        timing = self.timings.get(what)
-        if timing is None:
-            timing = self.timings[what] = Timing()
-        timing.note(seconds)
+        (self.timings.get(what) or self._timing(*what)).note(seconds)
+
+    def _timing(self, *what: str) -> Timing:
+        return self.timings.setdefault(what, Timing())
 
     def peer(self, endpoint: str) -> PeerStats | None:
         """How whoever is there has answered, where it was called."""
@@ -86,12 +87,14 @@ class Meter:
 
     def served(self, method: str, outcome: str, seconds: float) -> None:
         """A call that we answered."""
-        self.count("calls_served", method, outcome)
-        self.time(seconds, "call_served_seconds", method)
+        self.counts["calls_served", method, outcome] += 1
+        (self.timings.get(("call_served_seconds", method)) or self._timing("call_served_seconds", method)).note(seconds)
 
     async def calling(self, endpoint: str, method: str, call: Awaitable[T]) -> T:
         """What comes of a call of ours. One that is given up halfway isn't counted."""
-        now = asyncio.get_running_loop().time
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        now = self._loop.time
         began = now()
         try:
             answer = await call
@@ -102,8 +105,8 @@ class Meter:
         return answer
 
     def _made(self, endpoint: str, method: str, outcome: str, seconds: float, answered: bool) -> None:
-        self.count("calls_made", method, outcome)
-        self.time(seconds, "call_made_seconds", method)
+        self.counts["calls_made", method, outcome] += 1
+        (self.timings.get(("call_made_seconds", method)) or self._timing("call_made_seconds", method)).note(seconds)
         peer = self._peers.get(endpoint)
         if peer is None:
             if len(self._peers) >= MOST_PEERS:

@@ -16,6 +16,7 @@ from agent_league.protocol.checks import REQUIRED
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.spellings import (
+    FIELDS,
     FILLED_AT_REGISTRATION,
     METHOD_OF_META,
     METHOD_OF_NAME,
@@ -77,9 +78,12 @@ class Reception:
         self._role = role
         self._tools = tools
         self._strict = strict
+        self._letters = {name: _letter_of(kind.TYPE) for name in tools if (kind := METHODS[name].request)}
 
     def read(self, frame: Any, path: str | None = None) -> Asked:
         """What is asked for; raises FrameError."""
+        if path is None and (to_the_letter := self._to_the_letter(frame)):
+            return to_the_letter
         asked = self._read(frame)
         if path == REGISTER_PATH and asked.method not in STYLE_BY_NAME["register"].names:
             raise self._unknown(asked.method)
@@ -87,6 +91,18 @@ class Reception:
             return asked
         noted = (f"POST {REGISTER_PATH}", *asked.how.noted[1:])
         return replace(asked, how=How(noted=noted))  # it says nothing of how the agent wants to be called
+
+    def _to_the_letter(self, frame: Any) -> Asked | None:
+        """A request just as we would write it; whatever else it may be is for others to find out."""
+        if not isinstance(frame, dict) or frame.get("jsonrpc") != "2.0":
+            return None
+        method, params, request_id = frame.get("method"), frame.get("params"), frame.get("id")
+        if type(method) is not str or not isinstance(params, dict) or type(request_id) not in (int, str):
+            return None
+        message_type, needed = self._letters.get(method, (None, None))
+        if message_type is None or params.get("message_type") != message_type or params.get("protocol") != PROTOCOL_V2:
+            return None
+        return Asked(method, params, request_id) if needed is None or needed in params else None
 
     def _read(self, frame: Any) -> Asked:
         if isinstance(frame, dict) and _is_bare(frame) and (not self._strict or _is_v1(frame)):
@@ -166,6 +182,12 @@ class Reception:
     def _unknown(self, name: str) -> FrameError:
         known = {"methods": sorted(self._tools)}
         return FrameError(FrameCode.METHOD_NOT_FOUND, f"no method {name[:80]!r} here", known)
+
+
+def _letter_of(message_type: str) -> tuple[str, str | None]:
+    """What a message of this type must hold to be in no other spelling: its type, and a field that others call so."""
+    fields = FIELDS.get(message_type)
+    return message_type, fields.needed if fields and fields.other else None
 
 
 def mended(kind: type[Message], params: Mapping[str, Any], how: How, now: str) -> tuple[Mapping[str, Any], How]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from random import Random
 from typing import Any, NoReturn, Protocol
 
@@ -38,6 +39,7 @@ EVER = datetime(1970, 1, 1, tzinfo=UTC)
 """As long as the manager hasn't told the time, nothing counts as expired."""
 ASK_SECONDS = 2.0
 """How often the manager is asked what o'clock it is, at most, and how long that may take."""
+KEPT_CHECKS = 64
 STRANGERS = (
     ErrorCode.AUTH_TOKEN_MISSING,
     ErrorCode.AUTH_TOKEN_INVALID,
@@ -135,6 +137,7 @@ class Session:
         self._verify = verify
         self._remark = remark or (lambda _: None)
         self._rng = rng or Random()  # noqa: S311 - jitter
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._renewing = asyncio.Lock()
         self._heard = 0.0
         self._called = asyncio.Event()
@@ -146,6 +149,8 @@ class Session:
         self._public_key: Any = None
         self._match_key: str | None = None
         self._verifier: Verifier | None = None
+        self._good: dict[tuple[str, ...], float] = {}
+        """Tokens that were found good, with what they were shown for: until when they are, by our loop's time."""
         self.agent_id = applicant.wanted_id
         self.token: str | None = None
         self.league_id: str | None = None
@@ -247,9 +252,11 @@ class Session:
         """Raises a Refusal unless the manager's signature vouches for its call."""
         if (verifier := self._verifier) is not None:
             token = bearer or _missing("the manager's signed token must come in the header `Authorization: Bearer`")
-            await self._in_time(lambda now: verifier.check_manager(token, agent_id=self.agent_id, now=now))
+            if not self._is_known(token):
+                check = partial(verifier.check_manager, token, agent_id=self.agent_id)
+                self._remember((token,), await self._in_time(check))
             self._called.set()
-        self._heard = asyncio.get_running_loop().time()
+        self._heard = self._time()
 
     async def check_match(self, token: str | None, match_id: str, referee_id: str) -> None:
         """Raises a Refusal unless the manager's signature vouches for the referee of this match."""
@@ -258,14 +265,26 @@ class Session:
                 "'auth_token' must hold the match token that the manager gave this referee"
                 " (to try a player by hand, start it with --practice)"
             )
+            if self._is_known(given, match_id, referee_id):
+                return
             known = self._referees.get(match_id)
             if known and known_by_hash(given, known):
                 return
-            await self._in_time(
-                lambda now: verifier.check_match(
-                    given, match_id=match_id, referee_id=referee_id, player_id=self.agent_id, now=now
-                )
+            check = partial(
+                verifier.check_match, given, match_id=match_id, referee_id=referee_id, player_id=self.agent_id
             )
+            good_until = await self._in_time(check)
+            self._remember((given, match_id, referee_id), good_until)
+
+    def _is_known(self, *shown: str) -> bool:
+        """Whether just this was found good before, and still is."""
+        good_until = self._good.get(shown)
+        return good_until is not None and self._time() < good_until
+
+    def _remember(self, shown: tuple[str, ...], good_until: float) -> None:
+        if len(self._good) >= KEPT_CHECKS:
+            del self._good[next(iter(self._good))]
+        self._good[shown] = good_until - self._zero.timestamp()
 
     def caller(self, bearer: str | None) -> str | None:
         """The sender to whom the manager's signature gives a token; nobody is asked for it."""
@@ -288,17 +307,17 @@ class Session:
         """The manager says by which token of its own the referee of each match is known, where it is."""
         self._referees = {match_id: token_hash for match_id, token_hash in token_hashes.items() if token_hash}
 
-    async def _in_time(self, check: Callable[[datetime], None]) -> None:
+    async def _in_time(self, check: Callable[..., float]) -> float:
         """A token that seems to have expired is checked again once the manager has told what o'clock it is."""
         try:
-            check(self._now())
+            return check(now=self._now())
         except Expired:
             async with self._asking:
-                if asyncio.get_running_loop().time() >= self._asked + ASK_SECONDS:
+                if self._time() >= self._asked + ASK_SECONDS:
                     with suppress(CallFailed):
                         await self._ask(ASK_SECONDS)
-                    self._asked = asyncio.get_running_loop().time()
-            check(self._now())
+                    self._asked = self._time()
+            return check(now=self._now())
 
     async def until(self, done: asyncio.Event, quiet_seconds: float, completed: Callable[[], None]) -> None:
         """Waits for the end of the league, and looks after the manager meanwhile."""
@@ -343,7 +362,7 @@ class Session:
                 completed()
         if failures >= PATIENT_FAILURES:
             self._remark(f"The League Manager at {self._manager} is back.")
-        self._heard = asyncio.get_running_loop().time()
+        self._heard = self._time()
         return 0
 
     async def _look_after_in_v1(self, failures: int) -> int:
@@ -355,7 +374,7 @@ class Session:
             if error.code.retryable:
                 self._tell_of(failures + 1, error)
                 return failures + 1
-        self._heard = asyncio.get_running_loop().time()
+        self._heard = self._time()
         return 0
 
     async def _rest(self, seconds: float) -> None:
@@ -418,6 +437,7 @@ class Session:
     def _trust(self, public_key: Any, match_key: str | None) -> None:
         """From here on only these keys' signatures count; a manager without one can't be told from others."""
         self._public_key, self._match_key, self._verifier = public_key, match_key, None
+        self._good.clear()
         if not self._verify or public_key is None:
             return
         try:
@@ -429,10 +449,16 @@ class Session:
         """What is valid and what has expired goes by the manager's clock; ours may be wrong."""
         told = parse_utc(manager_time) if manager_time else None
         if told is not None:
-            self._zero = told - timedelta(seconds=asyncio.get_running_loop().time())
+            self._zero = told - timedelta(seconds=self._time())
+            self._good.clear()
+
+    def _time(self) -> float:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop.time()
 
     def _now(self) -> datetime:
-        return self._zero + timedelta(seconds=asyncio.get_running_loop().time())
+        return self._zero + timedelta(seconds=self._time())
 
     def _recall(self) -> str | None:
         """Takes up an earlier life; its key, where it had one."""
