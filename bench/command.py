@@ -26,6 +26,7 @@ from bench.plot import plot
 from bench.simulate import compare
 from bench.simulate import spread as spread_over
 from bench.slow_peers import measure_slow_peers
+from bench.stock import Stock
 from bench.usage import require_proc
 
 PARTS = ("league", "slow_peers", "first_match", "simulate", "mcp")
@@ -57,7 +58,7 @@ def measured(setting: Setting, effort: Effort, parts: Sequence[str], folder: Pat
         figures["leagues"] = _leagues(setting, effort, folder)
         figures["growth"] = growth_figures(figures["leagues"])
     if "slow_peers" in parts:
-        _tell("one hung and one slow player")
+        _tell("one bad player")
         figures["slow_peers"] = slow_figures(measure_slow_peers(setting, folder, effort.manner))
     if "first_match" in parts:
         _tell("from command to first match")
@@ -96,8 +97,8 @@ def _leagues(setting: Setting, effort: Effort, folder: Path) -> list[Figures]:
         for number in range(runs):
             _tell(f"{players} players, {number + 1} of {runs}")
             home = folder / f"league{players}-{number}"
-            limit, floor = measure(Limit, drilled, ports), measure(Floor, drilled, ports)
-            turns.append(Turn(limit, floor, play(planned(setting, home, players))))
+            limit, floor, stock = (measure(stack, drilled, ports) for stack in (Limit, Floor, Stock))
+            turns.append(Turn(limit, floor, stock, play(planned(setting, home, players))))
         found.append(league_figures(calls, turns))
     return found
 

@@ -1,7 +1,7 @@
 """A drill: as many processes as the machine has cores, each serving its ports and calling those of the next one.
 
-It knows neither what carries the calls nor what they say; `limit` and `floor` bring that. A process that has made its
-calls serves on until all have.
+It knows neither what carries the calls nor what they say; `limit`, `floor` and `stock` bring that. A process that has
+made its calls serves on until all have.
 """
 
 import asyncio
@@ -64,7 +64,8 @@ def measure(make: Callable[[], Stack], calls: Sequence[Call], ports: Sequence[in
 def processes_of_the_bench() -> ForkServerContext:
     """Children are forked from a server that has imported once what they need; so are those of a fleet after that."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["agent_league.arena.fleet", "bench.slow_peers", "bench.floor", "bench.limit"])
+    ours = ("slow_peers", "floor", "limit", "stock")
+    context.set_forkserver_preload(["agent_league.arena.fleet", *(f"bench.{name}" for name in ours)])
     return context
 
 

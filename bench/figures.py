@@ -24,10 +24,11 @@ MICRO, MIB, KIB = 1e6, 1024 * 1024, 1024
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Limit, floor and league, measured one after the other."""
+    """The calls alone in three ways and the league, measured one after the other."""
 
     limit: Speed
     floor: Speed
+    stock: Speed
     league: LeagueRun
 
 
@@ -77,10 +78,14 @@ def league_figures(calls: Recording, turns: Sequence[Turn]) -> Figures:
         "limit_cpu_us_per_call": usual(lambda turn: MICRO * turn.limit.cpu_per_call, 1),
         "floor_calls_per_second": usual(lambda turn: turn.floor.calls_per_second, 1),
         "floor_cpu_us_per_call": usual(lambda turn: MICRO * turn.floor.cpu_per_call, 1),
+        "stock_calls_per_second": usual(lambda turn: turn.stock.calls_per_second, 1),
+        "stock_cpu_us_per_call": usual(lambda turn: MICRO * turn.stock.cpu_per_call, 1),
         "ratio_to_limit": ratio(lambda turn: turn.limit),
         "ratio_to_floor": ratio(lambda turn: turn.floor),
+        "ratio_to_stock": ratio(lambda turn: turn.stock),
         "cpu_ratio_to_limit": cpu_ratio(lambda turn: turn.limit),
         "cpu_ratio_to_floor": cpu_ratio(lambda turn: turn.floor),
+        "cpu_ratio_to_stock": cpu_ratio(lambda turn: turn.stock),
     }
 
 

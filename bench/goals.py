@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.figures import Figures
-from bench.slow_peers import HUNG, SLOW
+from bench.slow_peers import HUNG, TROUBLES
 
 JUDGED_AT = 100
 """The size for which the goals beside limit and floor are set; a smaller run is judged by its largest league."""
@@ -76,7 +76,7 @@ def _slow_goals(slow: Figures | None) -> Iterator[Goal]:
     if slow:
         words = "a hung player adds, in move timeouts"
         yield Goal("hung_added_move_timeouts", words, slow[HUNG]["added_move_timeouts"], 2)
-        for kind in (HUNG, SLOW):
+        for kind in TROUBLES:
             words = f"others' matches beside a {kind} player, time"
             yield Goal(f"{kind}_others_match_time", words, slow[kind]["others_match_time"], 1.2)
 

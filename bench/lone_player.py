@@ -14,7 +14,8 @@ HOME, HAS_MCP, PORT = Path(sys.argv[1]), sys.argv[2] == "with", int(sys.argv[3])
 if not HAS_MCP:
     nothing = type("Nothing", (), {"__new__": lambda *_, **__: None})
     no_door = ModuleType("agent_league.transport.mcp.door")
-    vars(no_door)["__getattr__"] = lambda _: nothing  # whatever is imported from it makes nothing
+    vars(no_door)["HEADERS"] = frozenset()
+    vars(no_door)["__getattr__"] = lambda _: nothing  # whatever else is imported from it makes nothing
     sys.modules[no_door.__name__] = no_door
 
 from agent_league.arena.hosting import app_of, run_async  # noqa: E402 - what it reads depends on the lines above

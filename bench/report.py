@@ -25,10 +25,14 @@ LIMITS: tuple[Row, ...] = (
     ("  CPU, us per call", lambda one: one["limit_cpu_us_per_call"]),
     ("floor: httptools on sockets: calls/s", lambda one: one["floor_calls_per_second"]),
     ("  CPU, us per call", lambda one: one["floor_cpu_us_per_call"]),
+    ("stock: aiohttp and uvicorn: calls/s", lambda one: one["stock_calls_per_second"]),
+    ("  CPU, us per call", lambda one: one["stock_cpu_us_per_call"]),
     ("league to limit by matches/s", lambda one: one["ratio_to_limit"]),
     ("  by CPU time", lambda one: one["cpu_ratio_to_limit"]),
     ("league to floor by matches/s", lambda one: one["ratio_to_floor"]),
     ("  by CPU time", lambda one: one["cpu_ratio_to_floor"]),
+    ("league to stock by matches/s", lambda one: one["ratio_to_stock"]),
+    ("  by CPU time", lambda one: one["cpu_ratio_to_stock"]),
 )
 GROWTH: tuple[Row, ...] = (
     ("CPU per match", lambda one: one["cpu_per_match"]),

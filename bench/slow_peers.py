@@ -1,4 +1,4 @@
-"""What one bad player costs a league: one that joins and never answers a move, and one that answers everything late.
+"""What one bad player costs a league: one that answers nothing, one that never answers a move, one that is always late.
 
 Each is compared with the same league in which that player is as quick as the others. It lives in a process of its own
 and is written from the protocol alone.
@@ -23,8 +23,9 @@ from bench.drill import end_with, processes_of_the_bench
 from bench.league import LeagueRun, play
 from bench.plans import Setting, planned
 
-QUICK, HUNG, SLOW = "quick", "hung", "slow"
-TROUBLES = (HUNG, SLOW)
+QUICK, HUNG, STUCK, SLOW = "quick", "hung", "stuck", "slow"
+TROUBLES = (HUNG, STUCK, SLOW)
+"""Silent to everything once it is registered; silent to moves alone; late with every answer."""
 NAME = "Agent Outside"
 TRIES = 200
 
@@ -39,10 +40,13 @@ class Manner:
     """Seconds after which the slow one answers."""
 
     def settings(self) -> dict[str, Any]:
-        """Shorter times in the proportions of the shipped ones; only those that moves have to do with."""
+        """Shorter times for whoever waits for a player, in the proportions of the shipped ones."""
         shorter = self.move_timeout / 30
         return {
             "timeouts.move_timeout_sec": self.move_timeout,
+            "timeouts.game_join_ack_timeout_sec": 5 * shorter,
+            "timeouts.game_over_timeout_sec": 5 * shorter,
+            "timeouts.generic_response_timeout_sec": 10 * shorter,
             "retry_policy.base_delay_sec": 2 * shorter,
             "circuit_breaker.probe_after_sec": 30 * shorter,
         }
@@ -63,7 +67,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class SlowPeers:
-    """Three leagues: all quick, one hung, one slow."""
+    """A league in which all are quick, and one for each kind of trouble."""
 
     manner: Manner
     trials: Mapping[str, Trial]
@@ -78,9 +82,9 @@ class SlowPeers:
 
 
 def measure_slow_peers(setting: Setting, folder: Path, manner: Manner) -> SlowPeers:
-    """Plays the three leagues in turn."""
+    """Plays the leagues in turn."""
     trials = {}
-    for kind in (QUICK, HUNG, SLOW):
+    for kind in (QUICK, *TROUBLES):
         plan = planned(setting, folder / kind, manner.players, outside=1, overrides=manner.settings())
         outside = Outside(setting, kind, manner.delay)
         run = play(plan, outside)
@@ -118,9 +122,10 @@ def _live(setting: Setting, kind: str, delay: float, pipe: Connection) -> None:
 async def _serve(setting: Setting, kind: str, delay: float, pipe: Connection) -> None:
     port = setting.lone_port
     player = ScriptedPlayer(
-        NAME, f"http://localhost:{port}/mcp", scripts={"choose_parity": _never} if kind == HUNG else None
+        NAME, f"http://localhost:{port}/mcp", scripts={"choose_parity": _never} if kind == STUCK else None
     )
-    answer = _late(player, delay) if kind == SLOW else player.answer
+    answers: Mapping[str, Answer] = {HUNG: _nothing, SLOW: _late(player, delay)}
+    answer = answers.get(kind, player.answer)
     server = HttpServer(AgentApp(answer, dict), "127.0.0.1", port, "the bench")
     await server.start()
     carrier = HttpCarrier()
@@ -139,6 +144,11 @@ async def _register(player: ScriptedPlayer, carrier: HttpCarrier, setting: Setti
         except CallFailed:
             continue
     raise SystemExit(f"bench: {player.name} was not admitted")
+
+
+async def _nothing(_body: bytes, _bearer: str | None) -> bytes | None:
+    await asyncio.Event().wait()
+    return None
 
 
 async def _never(_: Params) -> Any:

@@ -14,7 +14,9 @@ LEAGUE_KEYS = {
     *("calls_per_second", "cpu_us_per_match", "cpu_us_per_match_by_process", "memory_mib_by_process"),
     *("manager_kib_per_match", "call_ms_p50", "call_ms_p99", "call_p99_to_p50"),
     *("limit_calls_per_second", "limit_cpu_us_per_call", "floor_calls_per_second", "floor_cpu_us_per_call"),
-    *("ratio_to_limit", "ratio_to_floor", "cpu_ratio_to_limit", "cpu_ratio_to_floor"),
+    *("stock_calls_per_second", "stock_cpu_us_per_call"),
+    *("ratio_to_limit", "ratio_to_floor", "ratio_to_stock"),
+    *("cpu_ratio_to_limit", "cpu_ratio_to_floor", "cpu_ratio_to_stock"),
 }
 
 

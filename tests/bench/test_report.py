@@ -18,7 +18,7 @@ from bench.plans import matches_of
 from bench.plot import plot
 from bench.report import WIDTH, lines
 from bench.simulate import Compared, Spread
-from bench.slow_peers import HUNG, QUICK, SLOW, Manner, SlowPeers, Trial
+from bench.slow_peers import HUNG, QUICK, SLOW, STUCK, Manner, SlowPeers, Trial
 from bench.usage import Usage
 
 MIB = 1024 * 1024
@@ -37,7 +37,7 @@ def run(players: int, seconds: float, match_seconds: float = 0.1) -> LeagueRun:
 
 def league(players: int, *seconds: float) -> Figures:
     calls = {"play": Kind(10 * matches_of(players), 500, 50, 300)}
-    turns = [Turn(Speed(1000, 0.001), Speed(4000, 0.0002), run(players, one)) for one in seconds]
+    turns = [Turn(Speed(1000, 0.001), Speed(4000, 0.0002), Speed(500, 0.002), run(players, one)) for one in seconds]
     return league_figures(calls, turns)
 
 
@@ -45,7 +45,8 @@ def league(players: int, *seconds: float) -> Figures:
 def figures() -> Figures:
     """A run of everything."""
     leagues = [league(30, 435 / 50), league(100, 4950 / 80, 4950 / 75, 4950 / 10), league(200, 19900 / 100)]
-    trials = {QUICK: Trial(run(6, 1), "P01"), HUNG: Trial(run(6, 4), "P01"), SLOW: Trial(run(6, 2, 0.2), "P01")}
+    runs = {QUICK: run(6, 1), HUNG: run(6, 4), STUCK: run(6, 5), SLOW: run(6, 2, 0.2)}
+    trials = {kind: Trial(one, "P01") for kind, one in runs.items()}
     found: Figures = {
         "machine": machine(),
         "leagues": leagues,
@@ -101,6 +102,7 @@ def test_every_goal_says_whether_it_holds(figures: Figures) -> None:
         "growth_manager_memory": True,
         "hung_added_move_timeouts": True,
         "hung_others_match_time": True,
+        "stuck_others_match_time": True,
         "slow_others_match_time": False,
         "first_match_seconds": True,
     }
