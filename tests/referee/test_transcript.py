@@ -1,6 +1,7 @@
 """The transcript: answers are kept as they came but for tokens, and nobody else holds what is kept."""
 
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
 
 import pytest
 
@@ -31,8 +32,9 @@ ANSWERS: list[Any] = [
 
 async def kept(answer: Any) -> Any:
     transcript = Transcript(VirtualClock())
-    transcript.received("P01", "choose_parity", answer, 0.001, "ok")
-    (entry,) = transcript.entries
+    asked_at = transcript.sent("P01", "choose_parity", {})
+    transcript.received("P01", "choose_parity", answer, asked_at, "ok")
+    _, entry = transcript.entries
     return entry["message"]
 
 
@@ -55,3 +57,20 @@ async def test_moments_are_written_to_the_millisecond_in_utc() -> None:
     transcript = Transcript(VirtualClock())
     transcript.drawn(1, 7)
     assert transcript.entries == [{"at": "2025-01-15T10:00:00.000Z", "direction": "drawn", "step": 1, "outcome": 7}]
+
+
+@in_virtual_time
+async def test_how_long_an_answer_took_is_told_to_a_thousandth_of_a_millisecond_and_never_as_less_than_nothing() -> (
+    None
+):
+    class Clock:
+        moments: ClassVar = [0, 1_234, 1_000]
+
+        def now(self) -> datetime:
+            return datetime(2025, 1, 15, tzinfo=UTC) + timedelta(microseconds=self.moments.pop(0))
+
+    transcript = Transcript(Clock())
+    asked_at = transcript.sent("P01", "choose_parity", {})
+    transcript.received("P01", "choose_parity", {}, asked_at, "ok")
+    transcript.failed("P01", "choose_parity", "E001", "late", None, asked_at + timedelta(seconds=1))
+    assert [entry.get("latency_ms") for entry in transcript.entries] == [None, 1.234, 0]

@@ -135,10 +135,8 @@ class Asker:
 
     async def _once(self, question: Question, call: Call, limit: float, attempt: int) -> Any:
         player_id = self._player.player_id
-        self._transcript.sent(player_id, call.method, call.message, attempt)
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        push: Push = loop.create_future()
+        asked_at = self._transcript.sent(player_id, call.method, call.message, attempt)
+        push: Push = asyncio.get_running_loop().create_future()
         self._awaited = (str(call.answer), push)
         answer: Any = None
         try:
@@ -151,15 +149,13 @@ class Asker:
                 raise BadAnswer(f"the player's own auth_token is {token}", answer, TOKEN_CODES[token])
             read = question.read(answer)
         except CallFailed as error:
-            self._transcript.failed(
-                player_id, call.method, error.code, error.message, error.answer, loop.time() - started
-            )
+            self._transcript.failed(player_id, call.method, error.code, error.message, error.answer, asked_at)
             raise
         finally:
             self._awaited = None
         noted = (*heard.noted, *read.noted, *([TOKEN_NOTES[token]] if token in TOKEN_NOTES else []))
         self.tolerated |= dict.fromkeys(noted)
-        self._transcript.received(player_id, call.method, answer, loop.time() - started, token, noted)
+        self._transcript.received(player_id, call.method, answer, asked_at, token, noted)
         return read.value
 
     def _wait_after(self, error: CallFailed, attempt: int) -> float:

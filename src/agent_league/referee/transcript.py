@@ -5,6 +5,7 @@ file, which may be anybody's, reads it here in order.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
@@ -34,15 +35,16 @@ class Transcript:
 
     def entered(self, state: MatchState) -> None:
         if not self.lifecycle or self.lifecycle[-1]["state"] != state:
-            self.lifecycle.append({"state": state.value, "at": self._now()})
+            self.lifecycle.append({"state": state.value, "at": _written(self._clock.now())})
             if self._on_state:
                 self._on_state()
 
-    def sent(self, player_id: str, method: str, message: Mapping[str, Any], attempt: int = 1) -> None:
-        """One of our own messages: its only token is where it belongs."""
+    def sent(self, player_id: str, method: str, message: Mapping[str, Any], attempt: int = 1) -> datetime:
+        """One of our own messages: its only token is where it belongs. When it was sent."""
+        now = self._clock.now()
         self.entries.append(
             {
-                "at": self._now(),
+                "at": _written(now),
                 "direction": "sent",
                 "player_id": player_id,
                 "method": method,
@@ -50,32 +52,35 @@ class Transcript:
                 "message": _veiled(message),
             }
         )
+        return now
 
     def received(
-        self, player_id: str, method: str, answer: Any, seconds: float, token: str, tolerated: Sequence[str] = ()
+        self, player_id: str, method: str, answer: Any, asked_at: datetime, token: str, tolerated: Sequence[str] = ()
     ) -> None:
         """An answer; `token` says whether it carried its player's own, `tolerated` what in it was put up with."""
+        now = self._clock.now()
         self.entries.append(
             {
-                "at": self._now(),
+                "at": _written(now),
                 "direction": "received",
                 "player_id": player_id,
                 "method": method,
-                "latency_ms": round(seconds * 1000, 3),
+                "latency_ms": _milliseconds(now - asked_at),
                 "token": token,
                 **({"tolerated": list(tolerated)} if tolerated else {}),
                 "message": _kept(answer),
             }
         )
 
-    def failed(self, player_id: str, method: str, code: str, why: str, answer: Any, seconds: float) -> None:
+    def failed(self, player_id: str, method: str, code: str, why: str, answer: Any, asked_at: datetime) -> None:
+        now = self._clock.now()
         self.entries.append(
             {
-                "at": self._now(),
+                "at": _written(now),
                 "direction": "failed",
                 "player_id": player_id,
                 "method": method,
-                "latency_ms": round(seconds * 1000, 3),
+                "latency_ms": _milliseconds(now - asked_at),
                 "error_code": code,
                 "error": redacted(why),
                 "message": _kept(answer),
@@ -83,14 +88,20 @@ class Transcript:
         )
 
     def drawn(self, step: int, outcome: Any) -> None:
-        self.entries.append({"at": self._now(), "direction": "drawn", "step": step, "outcome": outcome})
+        self.entries.append({"at": _written(self._clock.now()), "direction": "drawn", "step": step, "outcome": outcome})
 
     def headlines(self) -> list[dict[str, Any]]:
         """The entries without what was said: safe to show while a match runs."""
         return [{key: value for key, value in entry.items() if key not in HIDDEN} for entry in self.entries]
 
-    def _now(self) -> str:
-        return f"{self._clock.now().isoformat(timespec='milliseconds')[:-UTC_LENGTH]}Z"
+
+def _written(moment: datetime) -> str:
+    return f"{moment.isoformat(timespec='milliseconds')[:-UTC_LENGTH]}Z"
+
+
+def _milliseconds(passed: timedelta) -> float:
+    """No fewer than none: a clock may be put back in between."""
+    return max(0.0, round(passed.total_seconds() * 1000, 3))
 
 
 def in_order(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
