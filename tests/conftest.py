@@ -30,6 +30,7 @@ SLOW = (
     "tests/mcp",
     "tests/cli",
     "tests/gateway",
+    "tests/bench",
 )
 """Folders whose tests start processes or play for long."""
 

@@ -60,9 +60,7 @@ async def test_moments_are_written_to_the_millisecond_in_utc() -> None:
 
 
 @in_virtual_time
-async def test_how_long_an_answer_took_is_told_to_a_thousandth_of_a_millisecond_and_never_as_less_than_nothing() -> (
-    None
-):
+async def test_how_long_an_answer_took_is_told_to_the_microsecond_and_never_as_less_than_nothing() -> None:
     class Clock:
         moments: ClassVar = [0, 1_234, 1_000]
 
