@@ -70,8 +70,8 @@ def _written(entry: Mapping[str, Any], secrets: Sequence[str]) -> str:
     """
     try:
         line = orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
-    except TypeError:
-        return json.dumps(redacted(entry, secrets), default=str)
+    except TypeError:  # more than orjson can write: an integer beyond 64 bits, half a surrogate pair
+        return json.dumps(redacted(json.loads(json.dumps(entry, default=str)), secrets))
     if line.isprintable() and not SUSPICIOUS.search(line) and not any(secret in line for secret in secrets):
         return line
     return json.dumps(redacted(orjson.loads(line), secrets))

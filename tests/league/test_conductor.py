@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jwt
 import pytest
 
 from agent_league.errors import LeagueFailed
@@ -398,3 +399,20 @@ async def test_a_match_that_no_referee_will_ever_take_ends_the_league_with_the_r
     assert [ids(referee) for referee in referees] == [["R1M1"], ["R1M1"]]
     for referee in referees:
         await referee.close()
+
+
+async def test_only_who_asks_for_a_match_key_gets_one_and_tokens_under_it(office: OfficeMaker) -> None:
+    here = office()
+    given = {}
+    said: list[dict[str, bool]] = [{}, {"match_tokens": True}, {"match_keys": True}]
+    for number, meta in enumerate([*said, {"match_tokens": True, "match_keys": True}], start=1):
+        player = ScriptedPlayer(f"Agent {number}", f"http://localhost:{8100 + number}/mcp")
+        here.network.attach(player.endpoint, player.answer)
+        given[f"P{number:02}"] = (await player.register(here.network, MANAGER, **meta)).get("match_key")
+    await here.seat_referee()
+    await here.start()
+    await here.completed()
+    assert [agent_id for agent_id, key in given.items() if key] == ["P04"]
+    seats = [order[side] for order in here.referees[0].orders for side in ("player_A", "player_B")]
+    algorithms = {(seat["player_id"], jwt.get_unverified_header(seat["match_token"])["alg"]) for seat in seats}
+    assert algorithms == {("P01", "EdDSA"), ("P02", "EdDSA"), ("P03", "EdDSA"), ("P04", "HS256")}

@@ -90,6 +90,7 @@ async def test_a_player_says_who_it_is_and_takes_the_id_it_is_given(home: Path) 
         "contact_endpoint": "http://localhost:8101/mcp",
         "protocol_version": "2.1.0",
         "match_tokens": True,
+        "match_keys": True,
     }
     assert (state["player_id"], state["league_id"], state["state"]) == ("P07", LEAGUE, "REGISTERED")
     assert (health["role"], health["id"], health["state"]) == ("player", "P07", "REGISTERED")

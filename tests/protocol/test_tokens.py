@@ -405,3 +405,14 @@ def test_a_match_key_is_the_same_whenever_it_is_asked_for_and_another_one_for_ev
     again = SigningKey.load(KEY.saved)
     assert again.match_key("P01") == KEY.match_key("P01")
     assert len({KEY.match_key("P01"), KEY.match_key("P02"), SigningKey.new().match_key("P01")}) == 3
+
+
+def test_a_match_key_vouches_for_no_call_of_the_manager() -> None:
+    token = KEY._sign("manager", LEAGUE, "league_manager", ["P01"], NOW, 600, {}, KEY.match_key("P01"))
+    assert "match tokens and no others" in refusal(check_manager, token, keyed())
+    assert keyed().shown_by(token, agent_id="P01") is None
+
+
+def test_an_empty_match_key_is_none() -> None:
+    token = match_token(audience=["P01"], match_key="")
+    assert "didn't sign it" in refusal(check_match, token, Verifier(KEY.public, LEAGUE, ""))

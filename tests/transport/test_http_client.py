@@ -3,14 +3,25 @@
 import asyncio
 import gzip
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from agent_league.errors import BadAnswer, PeerTimeout, PeerUnreachable
 from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_client import HttpCarrier
+from agent_league.transport.http_client import Peer as Place
+from agent_league.transport.http_link import MAX_HEAD, Link
 from tests.conftest import free_port
 from tests.transport.wire import LIMIT, Peer, chunked, raw_server, read_request, response
 
@@ -437,3 +448,133 @@ async def test_whatever_path_an_address_has_is_asked_for(carrier: HttpCarrier, p
     async with raw_server(peer) as endpoint:
         await carrier.exchange(endpoint.removesuffix("/mcp") + path, b"{}", LIMIT)
     assert seen[0].split()[1] == target
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\nContent-Length: %d\n\n" % len(OK) + OK,
+        b"HTTP/1.1 200 OK\r\nServer: a\x01b\r\nContent-Length: %d\r\n\r\n" % len(OK) + OK,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x  \r\n%b\r\n0\r\n\r\n" % (len(OK), OK),
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\n" + OK,
+        b"HTTP/1.0 200 OK\r\n\r\n" + OK,
+    ],
+    ids=["LF alone", "a control character", "blanks after a length", "up to the end", "an older version"],
+)
+async def test_an_answer_written_by_hand_is_understood(carrier: HttpCarrier, answer: bytes) -> None:
+    async with raw_server(answering(answer)) as endpoint:
+        assert await carrier.exchange(endpoint, b"{}", LIMIT) == (200, OK)
+
+
+@pytest.mark.parametrize("head", [b"X: " + b"x" * 20 * MAX_HEAD, b"X: x\r\n" * MAX_HEAD], ids=["long", "many"])
+async def test_headers_without_end_are_left_at_their_limit(carrier: HttpCarrier, head: bytes) -> None:
+    answer = b"HTTP/1.1 200 OK\r\n" + head + b"\r\nContent-Length: 2\r\n\r\n{}"
+    async with raw_server(answering(answer)) as endpoint:
+        with pytest.raises(PeerUnreachable, match="before its body"):
+            await carrier.exchange(endpoint, b"{}", LIMIT)
+
+
+async def test_an_answer_of_very_many_pieces_grows_in_place(carrier: HttpCarrier) -> None:
+    link = Link(asyncio.get_running_loop())
+    link.on_body(b"a")
+    link.on_body(b"b")
+    body = link._body
+    link.on_body(b"c")
+    assert link._body is body
+    answer = response(chunked(*[b"x"] * 100_000), "Transfer-Encoding: chunked")
+    async with raw_server(answering(answer)) as endpoint:
+        assert await carrier.exchange(endpoint, b"{}", LIMIT) == (200, b"x" * 100_000)
+
+
+async def test_a_carrier_that_is_closed_ends_the_calls_under_way_and_asks_nobody_again(carrier: HttpCarrier) -> None:
+    asked = asyncio.Event()
+
+    async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(response(OK))
+        await read_request(reader)
+        asked.set()
+        await asyncio.Event().wait()
+
+    server = Counting(answer_once, answering(response(OK)))
+    async with raw_server(server) as endpoint:
+        await carrier.exchange(endpoint, b"{}", LIMIT)
+        call = asyncio.create_task(carrier.exchange(endpoint, b"{}", LIMIT))
+        await asked.wait()
+        await carrier.close()
+        with pytest.raises(PeerUnreachable):
+            await call
+        with pytest.raises(PeerUnreachable, match="closed already"):
+            await carrier.exchange(endpoint, b"{}", LIMIT)
+    assert server.connections <= 2
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For localhost, signed by itself; with its key in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path_factory.mktemp("tls") / "localhost.pem"
+    plain = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    file.write_bytes(key.private_bytes(*plain) + signed.public_bytes(Encoding.PEM))
+    return file
+
+
+@asynccontextmanager
+async def secure_server(certificate: Path) -> AsyncIterator[int]:
+    """The port of one that answers a call on each connection."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            await answering(response(OK, "Connection: close"))(reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+async def test_a_certificate_that_the_system_trusts_is_good(
+    carrier: HttpCarrier, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trusted = ssl.create_default_context(cafile=certificate)
+    monkeypatch.setattr("agent_league.transport.http_client._trust", lambda: trusted)
+    async with secure_server(certificate) as port:
+        assert await carrier.exchange(f"https://localhost:{port}/mcp", b"{}", LIMIT) == (200, OK)
+        with pytest.raises(PeerUnreachable, match=r"not trusted \(.*127\.0\.0\.1.*\)"):
+            await carrier.exchange(f"https://127.0.0.1:{port}/mcp", b"{}", LIMIT)
+
+
+async def test_any_other_certificate_is_refused_with_a_reason(carrier: HttpCarrier, certificate: Path) -> None:
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # the server's: the handshake failed
+    async with secure_server(certificate) as port:
+        with pytest.raises(PeerUnreachable, match=r"not trusted \(self.signed certificate\); \$SSL_CERT_FILE can"):
+            await carrier.exchange(f"https://localhost:{port}/mcp", b"{}", LIMIT)
+
+
+async def test_a_server_without_tls_is_told_apart(carrier: HttpCarrier) -> None:
+    async def speak_first(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(response(OK))
+        await reader.read()
+
+    async with raw_server(speak_first) as endpoint:
+        with pytest.raises(PeerUnreachable, match=r"no TLS \("):
+            await carrier.exchange(endpoint.replace("http:", "https:"), b"{}", LIMIT)
+
+
+def test_port_0_is_not_taken_for_the_usual_one() -> None:
+    assert Place("http://localhost:0/mcp").port == 0
+    assert Place("http://localhost/mcp").port == 80

@@ -1,12 +1,21 @@
 """How long, how large and how many the connections of a server may be."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
-from agent_league.transport.http_connections import MAX_HEAD, MAX_HEADERS, MAX_HELD, MAX_MESSAGE, Limits
+from agent_league.transport.http_connections import (
+    MAX_HEAD,
+    MAX_HEADERS,
+    MAX_HELD,
+    MAX_MESSAGE,
+    Limits,
+    PlainCall,
+    Visitor,
+)
 from agent_league.transport.http_server import AgentApp, HttpServer
 from tests.transport.wire import LIMIT, Connection, chunked, connected, fetch, plainly, request, until
 
@@ -26,6 +35,8 @@ class Echo:
         if body == b"wait":
             self.asked.set()
             await self.go_on.wait()
+        if body == b"fail":
+            raise RuntimeError("what nobody foresaw")
         return b"x" * 50_000_000 if body == b"much" else body
 
 
@@ -312,3 +323,37 @@ async def test_another_protocol_is_not_spoken_and_holds_nothing(hasty: HttpServe
 def test_the_connections_of_a_server_leave_files_for_the_rest() -> None:
     assert 1 <= Limits().connections <= 1000
     assert Limits().patience == 10
+
+
+def test_a_body_of_very_many_pieces_grows_in_place() -> None:
+    server = HttpServer(AgentApp(Echo(is_plain=True).answer, dict), "127.0.0.1", 0, "a test")
+    visitor = Visitor(server._server.config, server._crowd, {}, _loop=asyncio.new_event_loop())
+    visitor.cycle = call = PlainCall([], {}, keep_alive=True)
+    for piece in (b"a", b"b"):
+        visitor.on_body(piece)
+    body = call.body
+    visitor.on_body(b"c")
+    visitor.loop.close()
+    server.socket.close()
+    assert call.body is body
+    assert body == b"abc"
+
+
+async def test_a_body_byte_by_byte_arrives_whole(echo: Echo) -> None:
+    async with serving(echo) as server, connected(server.port) as connection:
+        for byte in request(b"hello, world"):
+            await connection.send(bytes((byte,)))
+            await asyncio.sleep(0)
+        assert (await connection.response()).body == b"hello, world"
+
+
+async def test_a_call_that_fails_is_answered_500_and_nobody_s_task_is_left_with_the_error(echo: Echo) -> None:
+    strays: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: strays.append(context))
+    async with serving(echo) as server, connected(server.port) as connection:
+        await connection.send(request(b"fail"))
+        assert (await connection.response()).status == 500
+        assert await connection.ended()
+        await until(lambda: not server._crowd.tasks)
+        gc.collect()
+    assert not strays

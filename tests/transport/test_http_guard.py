@@ -156,3 +156,13 @@ def test_made_up_ports_fill_no_memory() -> None:
         assert status(guard, scope(host(f"lab-7:{port}"), (b"content-type", b"application/json;%d" % port))) is None
     assert len(guard._good_hosts) <= MAX_KNOWN
     assert len(guard._good_types) <= MAX_KNOWN
+
+
+def test_made_up_ports_keep_nobody_else_from_being_known() -> None:
+    guard = Guard(("lab-7",))
+    for port in range(MAX_KNOWN):
+        admit(guard, scope(host(f"lab-7:{port}"), (b"content-type", b"application/json; x=%d" % port)))
+    fields = dict([host("lab-7:8000"), (b"content-type", b"application/json; charset=utf-8")])
+    assert not guard.knows(fields)
+    admit(guard, scope(*fields.items()))
+    assert guard.knows(fields)

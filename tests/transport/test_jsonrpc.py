@@ -283,3 +283,20 @@ def test_a_long_sentence_of_a_peer_is_cut(fields: dict[str, Any]) -> None:
 )
 def test_a_batch_counts_as_the_requests_it_holds(body: bytes, count: int) -> None:
     assert count_requests(body) == count
+
+
+def broadcast(method: str, **params: Any) -> bytes:
+    return encode_request(method, params, 1)
+
+
+def test_a_broadcast_is_read_once_for_all_who_get_the_same_bytes() -> None:
+    body = broadcast("update_standings", round_id=1, standings=[])
+    first, second = parse_body(body), parse_body(bytes(bytearray(body)))
+    assert first is second
+    assert parse_body(broadcast("update_standings", round_id=2, standings=[])) is not first
+
+
+@pytest.mark.parametrize("method", ["register_player", "make_move", "handle_game_invitation", "start_match"])
+def test_what_is_said_to_one_is_read_for_that_one_alone(method: str) -> None:
+    body = broadcast(method, context={"deep": [1]})
+    assert parse_body(body) is not parse_body(bytes(bytearray(body)))

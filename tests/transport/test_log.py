@@ -212,3 +212,10 @@ def test_a_secret_that_json_spells_otherwise_is_struck_out_all_the_same(tmp_path
     log.info("told", words=f"it is {secret}!")
     (line,) = lines(log)
     assert line["words"] == "it is [redacted]!"
+
+
+def test_a_token_inside_of_things_is_struck_out_also_where_a_number_is_too_long_for_orjson(tmp_path: Path) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    log.info("odd", number=2**70, error=RuntimeError("tok-P01-0123456789abcdef"))
+    (line,) = lines(log)
+    assert (line["number"], line["error"]) == (2**70, "[redacted]")

@@ -21,6 +21,7 @@ from agent_league.transport import jsonrpc
 from agent_league.transport.http_connections import Limits
 from agent_league.transport.http_server import AgentApp, HttpServer
 from agent_league.transport.mcp.door import SHARE, Door, is_mcp
+from tests.transport.wire import fetch, request
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -128,6 +129,26 @@ async def test_who_takes_no_bare_calls_may_have_tool_calls_go_to_the_sdk(tmp_pat
     assert is_mcp(frame("tools/call", name="knock"), tool_calls=True)
     assert Door(Made(), JsonLogger("tester", log_root=tmp_path), tool_calls=True).wants(frame("tools/call"))
     assert not Door(Made(), JsonLogger("tester", log_root=tmp_path)).wants(frame("tools/call"))
+
+
+async def test_a_notification_is_heard_once_also_where_tool_calls_go_to_the_sdk(tmp_path: Path) -> None:
+    heard: list[bytes] = []
+
+    async def hear(body: bytes, _: str | None) -> bytes | None:
+        heard.append(body)
+        return b"{}" if b'"id"' in body else None
+
+    log = JsonLogger("tester", log_root=tmp_path)
+    server = HttpServer(AgentApp(hear, dict, door=Door(Made(), log, tool_calls=True)), "127.0.0.1", 0, "a test")
+    await server.start()
+    try:
+        assert (await fetch(server.port, request(frame("get_standings")))).status == 200
+        told = json.dumps({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "move"}}).encode()
+        assert (await fetch(server.port, request(told))).status == 202
+    finally:
+        await server.stop()
+        log.close()
+    assert heard.count(told) == 1
 
 
 async def test_bare_calls_never_load_the_sdk(place: Place) -> None:

@@ -37,7 +37,7 @@ class ManagerWords:
             "protocol_version": CURRENT_VERSION,
             "public_key": dict(self._passes.public_key),
         }
-        if role is Role.PLAYER and admission.member.is_ours:
+        if role is Role.PLAYER and admission.member.has_match_key:
             fields["match_key"] = self._passes.match_key(admission.member.agent_id)
         return self._response(role).write(**self._envelope(conversation_id), **fields)
 
@@ -84,7 +84,7 @@ class ManagerWords:
         )
 
     def start_match(self, pairing: Pairing, referee_id: str) -> dict[str, Any]:
-        keyed = [player_id for player_id in pairing.players if self._season.is_ours(player_id)]
+        keyed = [player_id for player_id in pairing.players if self._season.has_match_key(player_id)]
         match_pass = self._passes.for_match(pairing, referee_id, keyed)
         a, b = (self._match_player(player_id, match_pass.by_player[player_id]) for player_id in pairing.players)
         league, scoring = self._season.league, self._season.scoring

@@ -166,6 +166,7 @@ class ManagerHandlers:
             key=message.application_key,
             how=message.how,
             is_ours=meta.match_tokens,
+            has_match_key=meta.match_tokens and meta.match_keys,
         )
         try:
             admission = self._season.register(application, self._clock.now())

@@ -66,6 +66,8 @@ class Application:
     how: How = PLAINLY
     is_ours: bool = False
     """Whether it knows match tokens, and with them what the seeds leave open."""
+    has_match_key: bool = False
+    """Whether it knows those under a match key, too."""
 
 
 @dataclass(slots=True)
@@ -83,6 +85,8 @@ class Member:
     """The id that it asked for, where it goes by another."""
     how: How = PLAINLY
     is_ours: bool = False
+    has_match_key: bool = False
+    """Not saved: after a restart it is shown signed tokens, which are good as well, until it registers again."""
     is_barred: bool = False
     """Whether the organiser has suspended it: then no sign of life brings it back."""
 
@@ -253,6 +257,7 @@ class Roster:
             alias=application.wanted_id if len(application.wanted_id) <= LONGEST_ALIAS else None,
             how=application.how,
             is_ours=application.is_ours,
+            has_match_key=application.has_match_key,
         )
         self._enter(member)
         return Admission(member, token, returned=False)
@@ -276,7 +281,7 @@ class Roster:
         member.token_sha256, member.token_expires = token_sha256, expires
         member.key_sha256 = _key_hash(application) or member.key_sha256
         member.how = replace(application.how, noted=merged_notes(member.how.noted, application.how.noted))
-        member.is_ours = application.is_ours
+        member.is_ours, member.has_match_key = application.is_ours, application.has_match_key
         member.breaker.record(ok=True)
         self._by_token[token_sha256] = member
         self._index(member)

@@ -275,6 +275,11 @@ class Season:
         member = self.roster.get(agent_id)
         return member is not None and member.is_ours
 
+    def has_match_key(self, agent_id: str) -> bool:
+        """Whether an agent was given a match key, and so knows tokens under it."""
+        member = self.roster.get(agent_id)
+        return member is not None and member.has_match_key
+
     def tolerate(self, agent_id: str, noted: Sequence[str]) -> None:
         """Notes what was put up with, each thing once."""
         if member := self.roster.get(agent_id):

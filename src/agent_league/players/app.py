@@ -443,4 +443,5 @@ def _applicant(settings: PlayerSettings) -> Applicant:
         protocol=settings.protocol,
         v1_name=settings.v1_name,
         league_id=settings.league_id,
+        more={"match_keys": True},
     )

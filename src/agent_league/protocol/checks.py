@@ -28,7 +28,7 @@ SHOWN_FIELDS = 20
 
 
 class Shared(dict[str, Any]):
-    """The fields of a long message that several agents of this process are told alike: read once, changed by nobody."""
+    """The fields of a broadcast, which several agents of this process are told alike: read once, changed by nobody."""
 
     message: Part | None = None
 

@@ -143,7 +143,7 @@ class Verifier:
             raise ValueError(f"'public_key' must be a public {CURVE} key as a JWK: kty OKP, crv {CURVE}, x")
         self._key = key
         self._league_id = league_id
-        self._match_key = match_key
+        self._match_key = match_key or None  # with an empty one anybody could sign
         self._signatures = jwt.PyJWS(algorithms=[ALGORITHM])
         self._good: dict[str, Claims] = {}
 
@@ -193,11 +193,13 @@ class Verifier:
             raise _refused("it is not a signed token of the manager's (three parts with dots between)")
         try:
             claims = Claims.model_validate_json(self._said(token))
-        except jwt.PyJWTError:
-            raise _refused("this league's manager didn't sign it") from None
         except ValidationError as error:
             wrong = ".".join(str(part) for part in error.errors()[0]["loc"])
             raise _refused(f"its claim {wrong!r} is missing or wrong") from None
+        except (jwt.PyJWTError, ValueError):  # ValueError: what isn't base64
+            raise _refused("this league's manager didn't sign it") from None
+        if claims.use != "match" and token.startswith(f"{KEYED}."):
+            raise _refused("a match key signs match tokens and no others")
         if len(self._good) >= KEPT_TOKENS:
             del self._good[next(iter(self._good))]
         self._good[token] = claims

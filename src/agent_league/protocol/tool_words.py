@@ -271,6 +271,7 @@ FIELDS: Mapping[str, Mapping[str, Any] | str] = {
     "player_B_endpoint": {"description": "Where player B is called.", **_ADDRESS},
     "protocol_version": "The protocol version it speaks: 2.0.0 or newer.",
     "match_tokens": "Whether it knows match tokens.",
+    "match_keys": "Whether it takes match tokens under a match key as well.",
     "max_concurrent_matches": "How many matches it takes at once.",
     "application_key": "A secret of the applicant's own, by which it is known again without its token.",
     "public_key": "The manager's public key as a JWK.",

@@ -4,8 +4,10 @@ import asyncio
 import os
 import re
 import socket
+import ssl
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -34,7 +36,7 @@ class Peer:
         if parts.scheme not in PORTS or not parts.hostname or " " in endpoint or not endpoint.isprintable():
             raise ValueError("expected an address such as http://localhost:8101/mcp")
         self.host = parts.hostname.encode("idna").decode() if not parts.hostname.isascii() else parts.hostname
-        self.port = parts.port or PORTS[parts.scheme]
+        self.port = PORTS[parts.scheme] if parts.port is None else parts.port
         self.is_secure = parts.scheme == "https"
         self.links: list[Link] = []
         self._addresses: Sequence[Any] = ()
@@ -66,7 +68,7 @@ class Peer:
             _, link = await loop.create_connection(
                 lambda: Link(loop),
                 sock=bound,
-                ssl=self.is_secure or None,
+                ssl=_trust() if self.is_secure else None,
                 server_hostname=self.host if self.is_secure else None,
             )
         except BaseException:
@@ -96,6 +98,7 @@ class HttpCarrier:
         self._loop = asyncio.get_running_loop()
         self._peers: OrderedDict[str, Peer] = OrderedDict()
         self._busy: set[Link] = set()
+        self._is_closed = False
 
     async def exchange(
         self,
@@ -115,7 +118,7 @@ class HttpCarrier:
                     return await self._ask(peer, link, request, due)
                 except BrokenOff:
                     # A server may close an idle connection just as we use it; only a fresh one tells of the peer.
-                    if not link.is_silent:
+                    if not link.is_silent or self._is_closed:
                         raise
             async with asyncio.timeout_at(due):
                 link = await peer.connect(self._loop)
@@ -128,6 +131,7 @@ class HttpCarrier:
             raise BadAnswer(f"{error.message} from {endpoint}") from None
 
     async def close(self) -> None:
+        self._is_closed = True
         for peer in self._peers.values():
             for link in peer.links:
                 link.abort()
@@ -136,6 +140,9 @@ class HttpCarrier:
         self._peers.clear()
 
     async def _ask(self, peer: Peer, link: Link, request: bytes, due: float) -> Reply:
+        if self._is_closed:
+            link.abort()
+            raise BrokenOff("this end is closed already")
         self._busy.add(link)
         try:
             reply = await link.ask(request, due)
@@ -165,8 +172,18 @@ def _header(field: tuple[str, str]) -> str:
     return f"{name}: {value}\r\n"
 
 
+@cache
+def _trust() -> ssl.SSLContext:
+    """Which certificates are good: those that the system trusts. To read them all takes a while."""
+    return ssl.create_default_context()
+
+
 def _why(error: Exception) -> str:
     """What went wrong, without the address, which is told already."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message}); $SSL_CERT_FILE can name one that is"
+    if isinstance(error, ssl.SSLError):  # whose numbers are not the system's
+        return f"no TLS ({(error.reason or str(error)).lower().replace('_', ' ')})"
     if isinstance(error, socket.gaierror):
         return error.strerror or "no such host"
     if isinstance(error, OSError) and error.errno:

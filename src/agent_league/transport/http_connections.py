@@ -106,7 +106,7 @@ class PlainCall:
         self.fields = fields
         self.message_event = NO_EVENT
         self.keep_alive = keep_alive
-        self.body = b""
+        self.body: bytes | bytearray = b""
         self.more_body = True
         self.disconnected = self.response_started = self.response_complete = False
 
@@ -231,7 +231,12 @@ class Visitor(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         call = self.cycle
         if isinstance(call, PlainCall):
-            call.body = call.body + body if call.body else body
+            if not call.body:
+                call.body = body
+            else:
+                if isinstance(call.body, bytes):
+                    call.body = bytearray(call.body)  # which grows in place: a body may come byte by byte
+                call.body += body
         else:
             super().on_body(body)
 
@@ -258,7 +263,7 @@ class Visitor(HttpToolsProtocol):
     async def _answer(self, call: PlainCall) -> None:
         desk = self.server_state.desk
         try:
-            answer = await desk.answer(call.body, call.fields)  # type: ignore[union-attr]  # or there were no call
+            answer = await desk.answer(bytes(call.body), call.fields)  # type: ignore[union-attr]  # or there were no call
         except NotPlain:
             self._pass_on(call)
             return
@@ -266,7 +271,9 @@ class Visitor(HttpToolsProtocol):
             self.logger.error("a plain call failed", exc_info=error)
             if not self.is_leaving:
                 self.dismiss(500, "Internal Server Error")
-            raise
+            if not isinstance(error, Exception):
+                raise
+            return
         if self.flow.write_paused:
             await self.flow.drain()
         call.response_started = call.response_complete = True

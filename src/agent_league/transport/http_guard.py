@@ -114,8 +114,9 @@ def _check_repeated(names: list[bytes]) -> None:
 
 
 def _remember(value: bytes, known: set[bytes]) -> None:
-    if len(known) < MAX_KNOWN:
-        known.add(value)
+    if len(known) >= MAX_KNOWN:
+        known.clear()  # or whoever made them all up would keep everybody else from being known
+    known.add(value)
 
 
 def _shown(value: bytes) -> str:

@@ -12,11 +12,11 @@ import httptools
 from agent_league.errors import BadAnswer
 from agent_league.transport.carrier import MAX_BODY
 
-MAX_READ = 2 * MAX_BODY + 64 * 1024
+MAX_HEAD = 64 * 1024
+MAX_READ = 2 * MAX_BODY + MAX_HEAD
 """Bytes of an answer with its head, its chunks' lengths and its trailers."""
 KEEP_ALIVE_SECONDS = 4
 """Less than the 5 s after which common servers close an idle connection."""
-FRAMING = (b"content-length", b"transfer-encoding")
 
 Reply = tuple[int, bytes]
 """Status and body."""
@@ -36,11 +36,15 @@ class Link(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._parser = httptools.HttpResponseParser(self)
+        # Servers written by hand end lines with LF alone, too; on a connection of their own they confuse nobody else.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
         self._transport: Any = None
         self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._reply: asyncio.Future[Reply] | None = None
-        self._body = b""
+        self._body: bytes | bytearray = b""
         self._read = 0
         self._is_framed = False
         self._has_head = False
@@ -86,24 +90,33 @@ class Link(asyncio.Protocol):
         else:
             if self._read > MAX_READ:
                 self._fail(ValueError(f"an answer with more than {MAX_READ} bytes around its body"))
+            elif self._read > MAX_HEAD and not self._has_head:
+                self._fail(ValueError(f"an answer with more than {MAX_HEAD} bytes before its body"))
 
     def eof_received(self) -> None:
         """The end of an answer that has no other."""
+        self.is_usable = False
         if self._has_head and not self._is_framed:
             self._done()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._fail(BrokenOff(str(exc) if exc else "the server closed the connection without an answer"))
 
-    def on_header(self, name: bytes, _: bytes) -> None:
-        if name.lower() in FRAMING:
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if name == b"content-length" or (name == b"transfer-encoding" and b"chunked" in value.lower()):
             self._is_framed = True
 
     def on_headers_complete(self) -> None:
         self._has_head = True
 
     def on_body(self, body: bytes) -> None:
-        self._body = self._body + body if self._body else body
+        if not self._body:
+            self._body = body
+        else:
+            if isinstance(self._body, bytes):
+                self._body = bytearray(self._body)  # which grows in place: an answer may come byte by byte
+            self._body += body
         if len(self._body) > MAX_BODY:
             self._fail(BadAnswer(f"an answer of more than {MAX_BODY} bytes"))
 
@@ -124,11 +137,12 @@ class Link(asyncio.Protocol):
     def _done(self) -> None:
         reply, self._reply = self._reply, None
         self.is_fresh = False
-        if not self.is_usable:
-            self.abort()
         if reply is not None and not reply.done():
-            reply.set_result((self._parser.get_status_code(), self._body))
-        self._ring_at(self._loop.time() + KEEP_ALIVE_SECONDS)
+            reply.set_result((self._parser.get_status_code(), bytes(self._body)))
+        if self.is_usable:
+            self._ring_at(self._loop.time() + KEEP_ALIVE_SECONDS)
+        else:
+            self.abort()
 
     def _fail(self, error: Exception) -> None:
         reply, self._reply = self._reply, None

@@ -123,8 +123,8 @@ class PlainDesk:
 
     async def answer(self, body: bytes, fields: Fields) -> bytes | None:
         answer = await self._answer(body, bearer_of(fields))
-        # Asked afterwards, so that a bare call doesn't pay for it: about an unknown method nothing was done.
-        if (answer is None or answer.startswith(UNKNOWN_METHOD)) and self._door and self._door.wants(body):
+        # About an unknown method nothing was done, so it may be asked about again; a notification was heard already.
+        if answer is not None and answer.startswith(UNKNOWN_METHOD) and self._door and self._door.wants(body):
             raise NotPlain
         return answer
 

@@ -22,8 +22,12 @@ EVENT_STREAM = (b"event:", b"data:", b"id:", b"retry:", b":")
 """How a stream of server-sent events may begin, and JSON can't."""
 UNKNOWN_METHOD = b'{"jsonrpc":"2.0","error":{"code":-32601,'
 """How our answer to a method that isn't known begins."""
-SHARED_LENGTHS = range(2048, 64 * 1024)
-"""Bytes of a body that is kept for a moment: what is shorter is read as fast as it is looked up."""
+BROADCASTS = tuple(
+    f'{{"jsonrpc":"2.0","method":"{name}",'.encode()
+    for name in ("notify_round", "update_standings", "notify_round_completed", "notify_league_completed")
+)
+"""How the frames begin that a manager of ours sends alike to all."""
+LONGEST_SHARED = 256 * 1024
 BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 RequestId = int | str | None
 
@@ -41,14 +45,14 @@ class Request:
 def parse_body(body: bytes) -> Any:
     """The JSON value of a body, or a FrameError that says where it breaks. Whoever gets it changes nothing in it."""
     try:
-        return _read_shared(body) if len(body) in SHARED_LENGTHS else read_json(body)
+        return _read_shared(body) if body.startswith(BROADCASTS) and len(body) < LONGEST_SHARED else read_json(body)
     except ValueError as error:
         raise FrameError(FrameCode.PARSE_ERROR, f"the body is not JSON: {error}") from None
 
 
 @lru_cache(maxsize=8)
 def _read_shared(body: bytes) -> Any:
-    """A long body, which is likely a broadcast: the other agents of this process get the very same in a moment."""
+    """A broadcast, read once: the other agents of this process get the very same in a moment, and only look at it."""
     frame = read_json(body)
     if isinstance(frame, dict) and isinstance(frame.get("params"), dict):
         frame["params"] = Shared(frame["params"])

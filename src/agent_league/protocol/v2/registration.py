@@ -33,6 +33,8 @@ class PlayerMeta(Part):
     protocol_version: str | None = None
     match_tokens: bool = False
     """Whether it knows match tokens, and with them all that the seeds leave open; ours do, and say so."""
+    match_keys: bool = False
+    """Whether it takes match tokens under a match key as well; who doesn't say so is shown signed ones alone."""
 
 
 class RefereeMeta(PlayerMeta):
@@ -88,8 +90,8 @@ class LeagueRegisterResponse(RegisterResponse):
 
     player_id: str | None = None
     match_key: str | None = None
-    """A secret of the manager's and this player's, given to one that knows match tokens: the tokens that its referees
-    show are signed with it, as JWTs of HS256."""
+    """A secret of the manager's and this player's, given to one that asks for it (`match_keys`): the tokens that its
+    referees show are signed with it, as JWTs of HS256."""
 
 
 class RefereeRegisterResponse(RegisterResponse):
