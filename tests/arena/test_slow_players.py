@@ -24,9 +24,11 @@ from agent_league.storage.memory import MemoryStore
 from agent_league.testing.virtual_time import VirtualClock, run_in_virtual_time
 from agent_league.transport.carrier import no_answer
 from agent_league.transport.memory import MemoryNetwork
+from agent_league.transport.outbox import HEARING_SECONDS
 
 CULPRIT = "P04"
 PLAYERS = 8
+REFEREES = 2
 MOVE_SECONDS = 30
 LATENCY = 0.002
 SLOW_SECONDS = 0.5
@@ -35,12 +37,13 @@ Delay = Callable[[str, int], float]
 """By the method and the number of results it was told: for how many seconds the culprit keeps a call waiting."""
 
 FOR_EVER = 1e6
+RESULT = "notify_match_result"
 MOVES = ("choose_parity", "make_move")
 SILENT: dict[str, Delay] = {
     "from the first call": lambda _, __: FOR_EVER,
     "from the middle of the league": lambda _, told: FOR_EVER if told >= 3 else 0.0,
     "to notices": lambda method, _: FOR_EVER if method.startswith(("notify", "update")) else 0.0,
-    "to the results of matches": lambda method, _: FOR_EVER if method == "notify_match_result" else 0.0,
+    "to the results of matches": lambda method, _: FOR_EVER if method == RESULT else 0.0,
     "to the end of the league": lambda method, _: FOR_EVER if method == "notify_league_completed" else 0.0,
 }
 
@@ -89,7 +92,7 @@ class Held(MemoryNetwork):
         if endpoint == self._culprit:
             method = json.loads(frame)["method"]
             wait += self._delay(method, self._told)
-            self._told += method == "notify_match_result"
+            self._told += method == RESULT
         if wait >= limit:
             await asyncio.sleep(limit)
             raise no_answer(endpoint, limit)
@@ -102,7 +105,7 @@ def played(home: Path, delay: Delay, **overrides: Any) -> Course:
 
     async def play() -> Course:
         loader = ConfigLoader(home, {f"scheduling.{name}": value for name, value in overrides.items()})
-        plan = make_plan(loader, LeagueRequest(home=home, players=PLAYERS, referees=2, seed="7"))
+        plan = make_plan(loader, LeagueRequest(home=home, players=PLAYERS, referees=REFEREES, seed="7"))
         culprit = next(seat for seat in plan.players if seat.settings.wanted_id == CULPRIT)
         course = Course()
         network, clock, rng = Held(endpoint_of(culprit), delay), VirtualClock(), Random(7)
@@ -150,6 +153,18 @@ def test_one_slow_player_slows_nobody_elses_match(home: Path, overlap: bool) -> 
     slow = played(home, lambda *_: SLOW_SECONDS, overlap_rounds=overlap)
     assert max(slow.took[False].values()) <= max(plain.took[False].values()) + LATENCY
     assert min(slow.took[True].values()) > 2 * SLOW_SECONDS
+
+
+def test_who_took_part_has_its_result_before_the_match_counts_as_over(home: Path) -> None:
+    slow = played(home, lambda method, _: SLOW_SECONDS if method == RESULT else 0.0)
+    assert min(slow.took[True].values()) > SLOW_SECONDS > max(slow.took[False].values())
+
+
+def test_one_that_hangs_at_its_results_is_waited_for_once_by_each_referee_and_not_for_long(home: Path) -> None:
+    hung = played(home, lambda method, _: FOR_EVER if method == RESULT else 0.0)
+    took = sorted(hung.took[True].values(), reverse=True)
+    assert took[REFEREES - 1] > HEARING_SECONDS
+    assert sum(took) < REFEREES * HEARING_SECONDS + 0.5
 
 
 def test_who_was_late_for_a_round_once_is_not_waited_for_before_each_match(home: Path) -> None:

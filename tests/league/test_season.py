@@ -55,6 +55,22 @@ async def test_the_fifth_failure_in_a_row_suspends_an_agent(office: OfficeMaker,
     assert here.events[-1] == AgentStateChanged(agent_id, AgentState.SUSPENDED, "5 failures in a row")
 
 
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("has_started", [False, True])
+async def test_a_player_that_comes_back_under_another_name_has_it_in_every_table(
+    office: OfficeMaker, overlap: bool, has_started: bool
+) -> None:
+    here = office({"scheduling.overlap_rounds": overlap})
+    player, _ = await here.seat_players(2)
+    await here.seat_referee(auto_report=False)
+    if has_started:
+        await here.start()
+    assert (await here.register("Agent One", player.endpoint, token=player.token))["status"] == "ACCEPTED"
+    season = here.manager.season
+    for rows in (season.standings(), season.standings_after_round()):
+        assert {row.player_id: row.display_name for row in rows} == {"P01": "Agent One", "P02": "Agent 2"}
+
+
 async def test_a_success_starts_the_count_anew(office: OfficeMaker) -> None:
     season = (here := await running(office())).manager.season
     for ok in (False, False, False, False, True, False, False, False, False):

@@ -5,10 +5,19 @@ import json
 from functools import partial
 from typing import Any
 
+import pytest
+
 from agent_league.errors import CallFailed
 from agent_league.testing.virtual_time import in_virtual_time
 from agent_league.transport.memory import MemoryNetwork
-from agent_league.transport.outbox import LANE_SECONDS, LANES, MAX_WAITING, Outboxes
+from agent_league.transport.outbox import (
+    HEARING_SECONDS,
+    LANE_SECONDS,
+    LANES,
+    MAX_WAITING,
+    MOST_AT_ONCE,
+    Outboxes,
+)
 from agent_league.transport.peer import Line
 
 LIMIT = 10
@@ -26,6 +35,7 @@ class Office:
         self.recovered: list[str] = []
         self.taken: dict[str, list[int]] = {}
         self.bearers: list[str | None] = []
+        self.at_once = self.most_at_once = 0
 
     def note(self, peer_id: str, error: CallFailed | None) -> None:
         if error is None:
@@ -39,7 +49,12 @@ class Office:
 
         async def take(frame: bytes, bearer: str | None) -> bytes | None:
             self.bearers.append(bearer)
-            await asyncio.sleep(seconds)
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                self.at_once -= 1
             taken.append(json.loads(frame))
             return answer
 
@@ -77,12 +92,130 @@ async def test_a_notice_goes_with_the_bearer_s_token_it_was_posted_with() -> Non
 @in_virtual_time
 async def test_peers_get_theirs_beside_each_other_however_slow_they_are() -> None:
     office = Office()
-    for number in range(100):
+    for number in range(MOST_AT_ONCE):
         office.peer(f"P{number}", seconds=1)
         office.post(f"P{number}", 1, 2)
     await office.outboxes.settled(office.taken)
     assert all(taken == [1, 2] for taken in office.taken.values())
-    assert now() <= 2 + 100 / LANES * LANE_SECONDS
+    assert now() <= 2 + MOST_AT_ONCE / LANES * LANE_SECONDS
+
+
+@in_virtual_time
+async def test_where_all_are_slow_no_more_than_a_bound_are_at_their_notices_at_once() -> None:
+    office = Office()
+    for number in range(3 * MOST_AT_ONCE):
+        office.peer(f"P{number}", seconds=1)
+        office.post(f"P{number}", 1)
+    await office.outboxes.settled(office.taken)
+    assert office.most_at_once == MOST_AT_ONCE
+    assert all(taken == [1] for taken in office.taken.values())
+    assert now() <= 3 + 3 * MOST_AT_ONCE / LANES * LANE_SECONDS
+
+
+@in_virtual_time
+async def test_however_many_are_hung_they_hold_up_the_others_for_one_notice_and_no_longer() -> None:
+    office = Office()
+    for number in range(2 * MOST_AT_ONCE):
+        office.peer(f"hung {number}", seconds=1000)
+        office.post(f"hung {number}", *range(MOST_AT_ONCE // 2))
+    office.peer("P01")
+    office.post("P01", 1)
+    await office.outboxes.settled(["P01"])
+    turns = 2 * MOST_AT_ONCE / LANES * LANE_SECONDS
+    assert LIMIT < now() <= 2 * LIMIT + turns
+    began = now()
+    office.post("P01", 2)
+    await office.outboxes.settled(["P01"])
+    assert now() <= began + turns
+    assert office.taken["P01"] == [1, 2]
+    await office.outboxes.close()
+
+
+@in_virtual_time
+async def test_however_many_failed_before_they_hold_up_nobody() -> None:
+    office = Office()
+    hung = [f"hung {number}" for number in range(2 * MOST_AT_ONCE)]
+    for peer_id in hung:
+        office.peer(peer_id, seconds=1000)
+        office.post(peer_id, 1)
+    await office.outboxes.settled(hung)
+    for peer_id in hung:
+        office.post(peer_id, 2)
+    began = now()
+    office.peer("P01")
+    office.post("P01", 1)
+    await office.outboxes.settled(["P01"])
+    assert now() < began + LIMIT / 2
+    await office.outboxes.close()
+
+
+@in_virtual_time
+async def test_a_peer_has_heard_when_it_has_its_notices() -> None:
+    office = Office()
+    office.peer("P01", seconds=HEARING_SECONDS / 4)
+    office.post("P01", 1, 2)
+    await office.outboxes.heard(["P01", "stranger"])
+    assert office.taken["P01"] == [1, 2]
+    assert now() == HEARING_SECONDS / 2
+
+
+@in_virtual_time
+async def test_one_that_is_late_is_waited_for_once_and_still_gets_its_notices() -> None:
+    office = Office()
+    office.peer("late", seconds=4 * HEARING_SECONDS)
+    office.post("late", 1)
+    await office.outboxes.heard(["late"])
+    assert now() == pytest.approx(HEARING_SECONDS)
+    office.post("late", 2)
+    await office.outboxes.heard(["late"])
+    assert now() == pytest.approx(HEARING_SECONDS)
+    await office.outboxes.settled(["late"])
+    office.post("late", 3)
+    began = now()
+    await office.outboxes.heard(["late"])
+    assert now() == began
+    await office.outboxes.settled(["late"])
+    assert office.taken["late"] == [1, 2, 3]
+
+
+@in_virtual_time
+async def test_one_that_was_late_is_waited_for_again_after_notices_that_it_took_in_time() -> None:
+    office = Office()
+    office.peer("P01", seconds=4 * HEARING_SECONDS)
+    office.post("P01", 1)
+    await office.outboxes.settled(["P01"])
+    office.peer("P01", seconds=HEARING_SECONDS / 2)
+    office.post("P01", 2)
+    await office.outboxes.heard(["P01"])
+    assert office.taken["P01"] == []
+    await office.outboxes.settled(["P01"])
+    office.post("P01", 3)
+    await office.outboxes.heard(["P01"])
+    assert office.taken["P01"] == [2, 3]
+
+
+@in_virtual_time
+async def test_nobody_is_late_before_its_turn_has_come() -> None:
+    office = Office()
+    for number in range(4 * MOST_AT_ONCE):
+        office.peer(f"P{number}", seconds=HEARING_SECONDS * 0.9)
+        office.post(f"P{number}", 1)
+    last = f"P{4 * MOST_AT_ONCE - 1}"
+    await office.outboxes.heard([last])
+    assert office.taken[last] == [1]
+    assert now() > 3 * HEARING_SECONDS
+
+
+@in_virtual_time
+async def test_one_that_takes_no_notices_is_not_waited_for_to_hear_them() -> None:
+    office = Office()
+    office.post("gone", 1, 2)
+    await office.outboxes.settled(["gone"])
+    office.peer("gone", seconds=HEARING_SECONDS / 2)
+    office.post("gone", 3)
+    await office.outboxes.heard(["gone"])
+    assert now() == 0
+    await office.outboxes.close()
 
 
 @in_virtual_time
@@ -250,6 +383,7 @@ async def test_after_closing_nobody_waits_and_what_is_posted_is_sent() -> None:
         office.post(f"P{number}", 1)
     await office.outboxes.close()
     await office.outboxes.settled(office.taken)
+    await office.outboxes.heard(office.taken)
     office.peer("P0")
     office.post("P0", 2)
     await office.outboxes.settled(["P0"])

@@ -114,6 +114,10 @@ class Announcer:
             agent_ids = [member.agent_id for member in self._season.roster]
         await self._outboxes.settled(agent_ids)
 
+    async def heard(self, agent_ids: Iterable[str]) -> None:
+        """Waits until these agents have their notices; for a slow one not for long."""
+        await self._outboxes.heard(agent_ids)
+
     @property
     def waiting(self) -> int:
         """Notices that have yet to be sent."""

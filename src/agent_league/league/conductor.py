@@ -6,7 +6,7 @@ order. Acts on what the season says; changes nothing itself. What it tells anybo
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Container, Sequence
+from collections.abc import Container, Sequence
 from random import Random
 
 from agent_league.config.models import SystemConfig
@@ -27,8 +27,6 @@ from agent_league.transport.manners import Call, Manners
 from agent_league.transport.peer import Line
 from agent_league.transport.retry import reconnect_delay
 
-ANNOUNCEMENT_SECONDS = 1
-"""How long a match waits for its players to have taken notice of the round."""
 MOST_OPEN_ROUNDS = 16
 """So many overlap at most: each is one notice more that waits for whoever holds the others up."""
 
@@ -79,8 +77,6 @@ class Conductor:
         """Each player's latest match."""
         self._progress = asyncio.Event()
         """Set when a round is over, or a match where rounds overlap."""
-        self._late: set[str] = set()
-        """Agents that let a match wait in vain until they had taken notice of its round."""
         self._refusals: dict[str, dict[str, str]] = {}
         """For each match: the referees that will never take it, and why."""
         self._told: set[tuple[str, str]] = set()
@@ -191,7 +187,7 @@ class Conductor:
         while matches:
             given = [pairing for pairing in matches if self._give(pairing, self._plan[pairing.match_id])]
             await self._journal.committed()
-            await _within(ANNOUNCEMENT_SECONDS, self._announcer.settled(players))
+            await self._announcer.heard(players)
             if not self._season.is_paused:
                 break
             for pairing in given:
@@ -306,7 +302,7 @@ class Conductor:
 
         One that was suspended in the meantime isn't asked, and nobody while the league is paused.
         """
-        await self._heard((*pairing.players, referee_id))
+        await self._announcer.heard((*pairing.players, referee_id))
         if pairing.match_id in self._season.results:
             return True
         if self._season.is_paused or self._season.is_suspended(referee_id):
@@ -343,14 +339,6 @@ class Conductor:
             if not self._manners.strict:
                 self._take_report(pairing, referee_id, reply)
         return True
-
-    async def _heard(self, agent_ids: Sequence[str]) -> None:
-        """Waits until they have taken notice of the round; who is late once is waited for when it is quick again."""
-        settled = self._announcer.settled
-        quick = [one for one in agent_ids if one not in self._late or await _within(0, settled([one]))]
-        self._late.difference_update(quick)
-        if not await _within(ANNOUNCEMENT_SECONDS, settled(quick)):
-            self._late.update([one for one in quick if not await _within(0, settled([one]))])
 
     def _take_report(self, pairing: Pairing, referee_id: str, reply: object) -> None:
         """Takes the result, where the referee's answer holds one."""
@@ -447,13 +435,3 @@ def _knows_no_order(error: CallFailed) -> bool:
     """Whether a referee has no method for it: it answers, but not in the words of the league."""
     refused = isinstance(error, PeerRefused) and "error" not in error.answer
     return not refused and not error.code.retryable
-
-
-async def _within(seconds: float, wait: Awaitable[object]) -> bool:
-    """Whether a wait came to its end in time."""
-    try:
-        async with asyncio.timeout(seconds):
-            await wait
-    except TimeoutError:
-        return False
-    return True

@@ -142,11 +142,9 @@ class Season:
         before = {member.agent_id: member.agent for member in self.roster} if is_open and is_v1 else {}
         admission = self.roster.register(application, closed=self._closed_because(), now=now)
         member = admission.member
-        if is_open:
-            self._table = self._after_round = self._new_table()
-        elif member.role is Role.PLAYER:
+        if member.role is Role.PLAYER:
             for table in (self._table, self._after_round):
-                table.rename(member.agent_id, member.agent.display_name)
+                table.enter(member.agent_id, member.agent.display_name)
         if member.state is AgentState.SUSPENDED and not member.is_barred:
             self._change(member, AgentState.ACTIVE, "came back")
         self._keep(agent_row(member))

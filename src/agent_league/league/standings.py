@@ -22,19 +22,24 @@ class Table:
     """The standings of a league."""
 
     def __init__(self, names: Mapping[str, str], scoring: Scoring, tiebreakers: Sequence[str] = ()) -> None:
-        self._names = dict(names)
+        self._names: dict[str, str] = {}
         self._scoring = scoring
         self._tiebreakers = tuple(tiebreakers)
-        self._tallies = {player_id: Tally() for player_id in self._names}
-        self._against: dict[str, dict[str, int]] = {player_id: {} for player_id in self._names}
+        self._tallies: dict[str, Tally] = {}
+        self._against: dict[str, dict[str, int]] = {}
         """The points of each player in its matches with each of those whom it has met."""
         self._rows: tuple[StandingsRow, ...] | None = None
+        for player_id, display_name in names.items():
+            self.enter(player_id, display_name)
 
     def tally(self, player_id: str) -> Tally:
         return self._tallies[player_id]
 
-    def rename(self, player_id: str, display_name: str) -> None:
-        """A player goes on under another name."""
+    def enter(self, player_id: str, display_name: str) -> None:
+        """A player comes in, or goes on under another name."""
+        if player_id not in self._names:
+            self._tallies[player_id] = Tally()
+            self._against[player_id] = {}
         self._names[player_id] = display_name
         self._rows = None
 

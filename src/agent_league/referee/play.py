@@ -288,12 +288,14 @@ class MatchPlay:
         self.match.drawn(outcome)
 
     async def _tell(self) -> None:
-        """GAME_OVER to both. Those who took part have it before the match counts as over; nobody else is waited for."""
+        """GAME_OVER to both. Those who took part have it before the match counts as over, unless they are late for it;
+        nobody else is waited for.
+        """
         if self.verdict is None:
             return
         for player_id, asker in self._askers.items():
             asker.notify(self._words[player_id].game_over(self.verdict, self._seed))
-        await self._desk.outboxes.settled(
+        await self._desk.outboxes.heard(
             player_id for player_id in self.match.players if player_id not in self.match.terminations
         )
 

@@ -1,13 +1,14 @@
 """Notices to peers: in order for each peer, without one peer holding up another.
 
-A few workers go from one peer to the next; one that is long at a peer stays with it and is replaced. Waiting for a
-notice is worth it as long as the peer takes its notices; one that failed twice in a row is no longer waited for, though
-it still gets them.
+A few workers go from one peer to the next; one that is long at a peer stays with it and is replaced, up to a bound:
+where everybody is slow, more at once would only be slower. Waiting for a notice is worth it as long as the peer takes
+its notices; one that failed twice in a row is no longer waited for, though it still gets them.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 
 from agent_league.errors import BadAnswer, CallFailed, PeerRefused
 
@@ -18,6 +19,11 @@ LANES = 8
 """Peers that get their notices at the same time: the first have all of theirs before the last have any."""
 LANE_SECONDS = 0.05
 """After so long a peer no longer takes up a lane, so that slow ones hold up nobody."""
+MOST_AT_ONCE = 64
+"""Peers that are at their notices, with and without a lane; those that fail don't count. More of them on one machine
+would queue up there, and whatever else it is asked behind them."""
+HEARING_SECONDS = 1
+"""A peer that is at its notices for longer is late: whoever wants it to have heard of something goes on."""
 
 Send = Callable[[], Awaitable[object]]
 """Sends one notice; raises CallFailed."""
@@ -35,6 +41,13 @@ class Outbox:
         self._failures = 0
         self._calm = asyncio.Event()
         self._calm.set()
+        self._heard = asyncio.Event()
+        self._heard.set()
+        self._was_late = False
+        """Whether it was with the notices before those that are under way."""
+        self._is_late = False
+        """Whether nobody waits until it has heard of those that are under way."""
+        self._lateness: asyncio.TimerHandle | None = None
         self.is_due = False
         """Whether a worker is at it, or will be."""
 
@@ -43,18 +56,36 @@ class Outbox:
         self._waiting.append(send)
         if self._failures < PATIENCE:
             self._calm.clear()
+            if not self._is_late:
+                self._heard.clear()
 
     @property
     def waiting(self) -> int:
         """Notices that have yet to be sent."""
         return len(self._waiting)
 
+    @property
+    def is_failing(self) -> bool:
+        return self._failures > 0
+
     async def settled(self) -> None:
         """Waits until the peer has its notices, or has shown that it doesn't take them."""
         await self._calm.wait()
 
+    async def heard(self) -> None:
+        """Waits until the peer has its notices, or is late with them; who was late before gets no more time."""
+        await self._heard.wait()
+
+    def linger(self) -> None:
+        """It is at its notices for LANE_SECONDS already."""
+        self._lateness = asyncio.get_running_loop().call_later(HEARING_SECONDS - LANE_SECONDS, self._grow_late)
+
     async def deliver(self) -> None:
         """Sends whatever waits."""
+        if self._was_late:
+            self._is_late = True
+            self._heard.set()
+        self._was_late = False
         try:
             while self._waiting:
                 send = self._waiting.popleft()
@@ -71,8 +102,16 @@ class Outbox:
 
     def let_go(self) -> None:
         """Nobody is at it any more; whatever has happened, nobody waits for ever."""
-        self.is_due = False
+        self.is_due = self._is_late = False
         self._calm.set()
+        self._heard.set()
+        if self._lateness is not None:
+            self._lateness.cancel()
+            self._lateness = None
+
+    def _grow_late(self) -> None:
+        self._was_late = self._is_late = True
+        self._heard.set()
 
     def _taken(self) -> None:
         if self._failures:
@@ -86,6 +125,14 @@ class Outbox:
         self._report(self._peer_id, error)
 
 
+@dataclass(slots=True, eq=False)
+class Lane:
+    """Where a worker is that others don't have to wait for."""
+
+    since: float
+    box: Outbox | None = None
+
+
 class Outboxes:
     """All outboxes of an agent, by the id of the peer."""
 
@@ -95,14 +142,15 @@ class Outboxes:
         self._due: deque[Outbox] = deque()
         """Those that no worker is at yet, in turn."""
         self._workers: set[asyncio.Task[None]] = set()
-        self._lanes: dict[object, float] = {}
-        """Since when each worker that counts is at its peer."""
+        self._lanes: dict[Lane, None] = {}
+        self._slow: set[Outbox] = set()
+        """Those that have lost their lane, and haven't failed."""
         self._overdue: asyncio.TimerHandle | None = None
 
     def post(self, peer_id: str, send: Send) -> None:
         box = self._boxes.get(peer_id)
         if box is None:
-            box = self._boxes[peer_id] = Outbox(peer_id, self._report)
+            box = self._boxes[peer_id] = Outbox(peer_id, self._noted)
         box.put(send)
         if not box.is_due:
             box.is_due = True
@@ -120,6 +168,12 @@ class Outboxes:
             if box := self._boxes.get(peer_id):
                 await box.settled()
 
+    async def heard(self, peer_ids: Iterable[str]) -> None:
+        """Waits for the notices to these peers as long as none of them is late: HEARING_SECONDS, and that once."""
+        for peer_id in peer_ids:
+            if box := self._boxes.get(peer_id):
+                await box.heard()
+
     async def close(self) -> None:
         """Stops sending. Waits only where there is something to wait for: whoever closes may be in a hurry."""
         while self._due:
@@ -133,33 +187,51 @@ class Outboxes:
 
     def _open_lane(self) -> None:
         """Sets another worker to work, where there is some and not enough are at it."""
-        if not self._due or len(self._lanes) >= LANES:
+        if not self._due or len(self._lanes) >= LANES or len(self._lanes) + len(self._slow) >= MOST_AT_ONCE:
             return
-        loop, lane = asyncio.get_running_loop(), object()
-        self._lanes[lane] = loop.time()
+        loop = asyncio.get_running_loop()
+        lane = Lane(loop.time())
+        self._lanes[lane] = None
         worker = loop.create_task(self._work(lane))
         self._workers.add(worker)
         worker.add_done_callback(self._workers.discard)
         if self._overdue is None:
             self._overdue = loop.call_later(LANE_SECONDS, self._close_overdue_lanes)
 
-    async def _work(self, lane: object) -> None:
+    async def _work(self, lane: Lane) -> None:
         """Goes from one peer to the next as long as it has its lane."""
         now = asyncio.get_running_loop().time
         try:
             while self._due and lane in self._lanes:
-                self._lanes[lane] = now()
-                await self._due.popleft().deliver()
+                lane.since, lane.box = now(), self._due.popleft()
+                await lane.box.deliver()
         finally:
             self._lanes.pop(lane, None)
+            if lane.box is not None:
+                self._slow.discard(lane.box)
             self._open_lane()
 
     def _close_overdue_lanes(self) -> None:
         """Whoever is long at a peer stays with it, and another goes on in its place."""
         loop = asyncio.get_running_loop()
-        for lane, since in list(self._lanes.items()):
-            if since + LANE_SECONDS <= loop.time():
+        for lane in list(self._lanes):
+            if lane.since + LANE_SECONDS <= loop.time():
                 del self._lanes[lane]
+                self._leave(lane.box)
                 self._open_lane()
-        first = min(self._lanes.values(), default=None)
+        first = min((lane.since for lane in self._lanes), default=None)
         self._overdue = None if first is None else loop.call_at(first + LANE_SECONDS, self._close_overdue_lanes)
+
+    def _leave(self, box: Outbox | None) -> None:
+        """Leaves a peer behind with the worker that is at it."""
+        if box is not None:
+            box.linger()
+            if not box.is_failing:
+                self._slow.add(box)
+
+    def _noted(self, peer_id: str, error: CallFailed | None) -> None:
+        """One that fails stands in nobody's way."""
+        if error is not None:
+            self._slow.discard(self._boxes[peer_id])
+            self._open_lane()
+        self._report(peer_id, error)
