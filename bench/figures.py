@@ -115,7 +115,7 @@ def slow_figures(slow: SlowPeers) -> Figures:
             kind: {
                 "added_seconds": round(slow.added(kind), 3),
                 "added_move_timeouts": round(slow.added(kind) / timeout, 2),
-                "others_match_time": round(slow.others(kind), 3),
+                "passed_on": round(slow.passed_on(kind), 3),
             }
             for kind in TROUBLES
         },

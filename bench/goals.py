@@ -77,8 +77,8 @@ def _slow_goals(slow: Figures | None) -> Iterator[Goal]:
         words = "a hung player adds, in move timeouts"
         yield Goal("hung_added_move_timeouts", words, slow[HUNG]["added_move_timeouts"], 2)
         for kind in TROUBLES:
-            words = f"others' matches beside a {kind} player, time"
-            yield Goal(f"{kind}_others_match_time", words, slow[kind]["others_match_time"], 1.2)
+            words = f"share of a {kind} player's waits passed on"
+            yield Goal(f"{kind}_passed_on", words, slow[kind]["passed_on"], 0.1)
 
 
 def _start_goals(first: Figures | None) -> Iterator[Goal]:

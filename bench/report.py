@@ -82,7 +82,7 @@ def _slow(slow: Figures | None) -> Iterator[str]:
     for words, key in (
         ("adds in all, s", "added_seconds"),
         (f"  in move timeouts of {slow['move_timeout_seconds']:g} s", "added_move_timeouts"),
-        ("time of the others' matches, ratio", "others_match_time"),
+        ("share of its waits passed on to others", "passed_on"),
     ):
         yield _row(f"  {words}", [slow[kind][key] for kind in TROUBLES])
 
@@ -141,4 +141,4 @@ def _shown(value: float | None) -> str:
         return "-"
     if isinstance(value, int) or abs(value) >= 100:
         return f"{value:,.0f}"
-    return f"{value:.3g}" if abs(value) >= 1 else f"{value:.2f}"
+    return f"{value:.3g}" if abs(value) >= 1 else f"{round(value, 2) + 0.0:.2f}"

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from statistics import median
+from statistics import quantiles
 from typing import Any, Self
 
 from agent_league.arena.hosting import run_async
@@ -60,9 +60,9 @@ class Trial:
     outside: str
 
     @property
-    def usual_match(self) -> float:
-        """Seconds that a match of the others took, median; no less than can be told apart."""
-        return max(0.001, median(match.seconds for match in self.run.played if self.outside not in match.players))
+    def long_match(self) -> float:
+        """Seconds within which nearly all matches of the others were played."""
+        return quantiles((match.seconds for match in self.run.played if self.outside not in match.players), n=20)[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,10 @@ class SlowPeers:
         """Seconds that it took longer in all."""
         return self.trials[kind].run.seconds - self.trials[QUICK].run.seconds
 
-    def others(self, kind: str) -> float:
-        """How long the matches of the others took, as a ratio to those of the quick league."""
-        return self.trials[kind].usual_match / self.trials[QUICK].usual_match
+    def passed_on(self, kind: str) -> float:
+        """How much longer the others' matches took, as a share of what the bad player makes its own opponents wait."""
+        wait = self.manner.delay if kind == SLOW else self.manner.move_timeout
+        return (self.trials[kind].long_match - self.trials[QUICK].long_match) / wait
 
 
 def measure_slow_peers(setting: Setting, folder: Path, manner: Manner) -> SlowPeers:

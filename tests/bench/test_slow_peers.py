@@ -17,7 +17,7 @@ def test_a_hung_player_a_stuck_one_and_a_slow_one_each_meet_everybody(tmp_path: 
     joining = MANNER.settings()["timeouts.game_join_ack_timeout_sec"]
     assert joining <= max(_of_the_outsider(slow.trials[HUNG])) < max(_of_the_outsider(slow.trials[STUCK]))
     assert all(seconds > 2 * 0.9 * MANNER.delay for seconds in _of_the_outsider(slow.trials[SLOW]))
-    assert all(slow.others(kind) > 0 for kind in (HUNG, STUCK, SLOW))
+    assert all(slow.passed_on(kind) < 0.5 for kind in (HUNG, STUCK, SLOW))
 
 
 def _of_the_outsider(trial: Trial) -> list[float]:
