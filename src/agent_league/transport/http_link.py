@@ -48,8 +48,6 @@ class Link(asyncio.Protocol):
         self._read = 0
         self._is_framed = False
         self._has_head = False
-        self.is_fresh = True
-        """Whether nothing has been asked on it before."""
         self.is_usable = False
         """Whether it can take another call."""
 
@@ -136,7 +134,6 @@ class Link(asyncio.Protocol):
 
     def _done(self) -> None:
         reply, self._reply = self._reply, None
-        self.is_fresh = False
         if reply is not None and not reply.done():
             reply.set_result((self._parser.get_status_code(), bytes(self._body)))
         if self.is_usable:
