@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -578,3 +579,38 @@ async def test_a_server_without_tls_is_told_apart(carrier: HttpCarrier) -> None:
 def test_port_0_is_not_taken_for_the_usual_one() -> None:
     assert Place("http://localhost:0/mcp").port == 0
     assert Place("http://localhost/mcp").port == 80
+
+
+async def test_a_host_is_looked_up_once_for_all_who_call_it(
+    carrier: HttpCarrier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, asked = asyncio.get_running_loop(), []
+    look_up = loop.getaddrinfo
+
+    async def counted(host: str, *args: Any, **kind: Any) -> Any:
+        asked.append(host)
+        return await look_up(host, *args, **kind)
+
+    monkeypatch.setattr(loop, "getaddrinfo", counted)
+    async with raw_server(answering(response(OK))) as one, raw_server(answering(response(OK))) as other:
+        places = [endpoint.replace("127.0.0.1", "localhost") for endpoint in (one, other, one)]
+        calls = await asyncio.gather(*(carrier.exchange(place, b"{}", LIMIT) for place in places))
+    assert calls == [(200, OK)] * 3
+    assert asked == ["localhost"]
+
+
+async def test_a_host_that_was_not_found_is_looked_up_again(
+    carrier: HttpCarrier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+    look_up = loop.getaddrinfo
+
+    async def fail(*_: Any, **__: Any) -> Any:
+        raise socket.gaierror(socket.EAI_AGAIN, "not now")
+
+    async with raw_server(answering(response(OK))) as endpoint:
+        monkeypatch.setattr(loop, "getaddrinfo", fail)
+        with pytest.raises(PeerUnreachable, match="not now"):
+            await carrier.exchange(endpoint, b"{}", LIMIT)
+        monkeypatch.setattr(loop, "getaddrinfo", look_up)
+        assert await carrier.exchange(endpoint, b"{}", LIMIT) == (200, OK)

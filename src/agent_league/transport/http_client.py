@@ -6,7 +6,7 @@ import re
 import socket
 import ssl
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -28,6 +28,32 @@ IN_PATHS = "/%:@!$&'()*+,;=~?"
 UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
 
 
+class Whereabouts:
+    """The addresses of hosts, asked for once in a while; those of the family that worked last come first."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._found: dict[str, tuple[asyncio.Task[list[Any]], float]] = {}
+
+    async def of(self, host: str, port: int) -> list[Any]:
+        """What `getaddrinfo` says; whoever asks for the same host at the same time waits for the same answer."""
+        finding, until = self._found.get(host, (None, 0.0))
+        if finding is None or self._loop.time() >= until or (finding.done() and finding.exception()):
+            if len(self._found) >= MOST_PEERS:
+                self._found.clear()
+            finding = self._loop.create_task(self._ask(host))
+            self._found[host] = (finding, self._loop.time() + RESOLVED_SECONDS)
+        return [(*kind, (place[0], port, *place[2:])) for *kind, place in await asyncio.shield(finding)]
+
+    def worked(self, host: str, family: int) -> None:
+        found = self._found.get(host)
+        if found and found[0].done() and not found[0].exception():
+            found[0].result().sort(key=lambda one: one[0] != family)
+
+    async def _ask(self, host: str) -> list[Any]:
+        return list(await self._loop.getaddrinfo(host, 0, type=socket.SOCK_STREAM))
+
+
 class Peer:
     """One address: how a request to it begins, and the connections that are kept to it."""
 
@@ -39,8 +65,6 @@ class Peer:
         self.port = PORTS[parts.scheme] if parts.port is None else parts.port
         self.is_secure = parts.scheme == "https"
         self.links: list[Link] = []
-        self._addresses: Sequence[Any] = ()
-        self._resolved = 0.0
         target = quote(parts.path or "/", safe=IN_PATHS) + (
             f"?{quote(parts.query, safe=IN_PATHS)}" if parts.query else ""
         )
@@ -59,11 +83,10 @@ class Peer:
                 self._latest = (bearer, head)
         return b"%b%d\r\n\r\n%b" % (head, len(frame), frame)
 
-    async def connect(self, loop: asyncio.AbstractEventLoop) -> Link:
-        if loop.time() >= self._resolved + RESOLVED_SECONDS or not self._addresses:
-            self._addresses = await loop.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-            self._resolved = loop.time()
-        bound = await start_connection(list(self._addresses), happy_eyeballs_delay=SECOND_FAMILY_SECONDS)
+    async def connect(self, loop: asyncio.AbstractEventLoop, whereabouts: Whereabouts) -> Link:
+        addresses = await whereabouts.of(self.host, self.port)
+        bound = await start_connection(addresses, happy_eyeballs_delay=SECOND_FAMILY_SECONDS)
+        whereabouts.worked(self.host, bound.family)
         try:
             _, link = await loop.create_connection(
                 lambda: Link(loop),
@@ -98,6 +121,7 @@ class HttpCarrier:
         self._loop = asyncio.get_running_loop()
         self._peers: OrderedDict[str, Peer] = OrderedDict()
         self._busy: set[Link] = set()
+        self._whereabouts = Whereabouts(self._loop)
         self._is_closed = False
 
     async def exchange(
@@ -121,7 +145,7 @@ class HttpCarrier:
                     if not link.is_silent or self._is_closed:
                         raise
             async with asyncio.timeout_at(due):
-                link = await peer.connect(self._loop)
+                link = await peer.connect(self._loop, self._whereabouts)
             return await self._ask(peer, link, request, due)
         except TimeoutError:
             raise no_answer(endpoint, limit) from None
