@@ -128,7 +128,8 @@ def _live(part: _Part, meeting: Any, pipe: Connection) -> None:
     try:
         run_async(_take_part(part, meeting, pipe))
     except Exception as error:  # noqa: BLE001 - a process ends here
-        pipe.send(f"{error!r}")
+        with suppress(OSError):  # nobody is left to hear it: then the others have gone first
+            pipe.send(f"{error!r}")
 
 
 async def _take_part(part: _Part, meeting: Any, pipe: Connection) -> None:

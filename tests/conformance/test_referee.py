@@ -70,8 +70,8 @@ class Cheat(Sober):
 
     def report(self, report: Message) -> None:
         a, b = report["result"]["score"]
-        winner = {a: b, b: a}.get(report["result"]["winner"])
-        super().report({**report, "result": {**report["result"], "winner": winner, "score": {a: 1, b: 1}}})
+        winner = {a: b, b: a}.get(report["result"]["winner"], a)
+        super().report({**report, "result": {**report["result"], "winner": winner, "score": {a: 7, b: 7}}})
 
 
 class Tokenless(Sober):
