@@ -1,14 +1,14 @@
 """Players that are not ours, as guests in a league of ours: real HTTP servers in the test's own event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from agent_league.arena.hosting import serve
 from agent_league.arena.plan import LeaguePlan
-from agent_league.arena.seats import Seat, Watchers
-from agent_league.model.events import Event, LeagueCompleted
+from agent_league.arena.seats import Watchers
+from agent_league.model.events import AgentRegistered, Event, LeagueCompleted
 from agent_league.transport.carrier import Answer
 from agent_league.transport.http_server import AgentApp, HttpServer
 
@@ -30,8 +30,11 @@ async def served(answer: Answer, port: int) -> AsyncIterator[HttpServer]:
 class Watched:
     """A league that is being played, and what has happened in it."""
 
+    registrations: int
+    """How many of our own agents are to come."""
     events: list[Event] = field(default_factory=list)
     on_event: Callable[[Event], None] | None = None
+    all_in: asyncio.Event = field(default_factory=asyncio.Event)
     _over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def see(self, event: Event) -> None:
@@ -40,6 +43,8 @@ class Watched:
             self.on_event(event)
         if isinstance(event, LeagueCompleted):
             self._over.set()
+        if sum(isinstance(one, AgentRegistered) for one in self.events) >= self.registrations:
+            self.all_in.set()
 
     async def completed(self, bound: float = BOUND) -> LeagueCompleted:
         """The end of the league, within the bound."""
@@ -50,13 +55,13 @@ class Watched:
 
 @asynccontextmanager
 async def hosted(plan: LeaguePlan, guests: int) -> AsyncIterator[Watched]:
-    """A planned league whose last players are guests: everybody else is served here, over HTTP."""
-    ready, stop, watched = asyncio.Event(), asyncio.Event(), Watched()
-    seats: Sequence[Seat] = plan.seats[: len(plan.seats) - guests]
-    serving = asyncio.create_task(serve(seats, stop, Watchers(league=watched.see), ready.set))
+    """A planned league whose last players are guests: everybody else is served here, over HTTP, and in before them."""
+    stop, seats = asyncio.Event(), plan.seats[: len(plan.seats) - guests]
+    watched = Watched(registrations=len(seats) - 1)
+    serving = asyncio.create_task(serve(seats, stop, Watchers(league=watched.see)))
     try:
         async with asyncio.timeout(BOUND):
-            await asyncio.wait({serving, asyncio.ensure_future(ready.wait())}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({serving, asyncio.ensure_future(watched.all_in.wait())}, return_when="FIRST_COMPLETED")
         yield watched
     finally:
         stop.set()
