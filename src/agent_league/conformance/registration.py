@@ -97,6 +97,10 @@ async def registers(bench: Bench) -> Finding:
     if bench.registration is not None:
         bench.sent.append("nothing: the agent registers by itself")
         return passed(f"accepted as {bench.given_id}")
+    if bench.manager and bench.manager.refusals:
+        refused, why = bench.manager.refusals[-1]
+        bench.sent.append(f"nothing: the agent sent {show(refused.body)}")
+        return failed(f"a league refuses the registration: {why}", "Send what the refusal asks for; see docs/schemas.")
     if bench.manager and bench.manager.misunderstood:
         return failed(f"a call that can't be understood: {bench.manager.misunderstood}")
     if code := await _shut_out(bench):
