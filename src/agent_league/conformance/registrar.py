@@ -2,7 +2,8 @@
 
 import asyncio
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from agent_league.conformance.questions import EVEN_ODD
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import ANY_GAME
+from agent_league.model.events import Event, RegistrationRefused
 from agent_league.protocol.spellings import REGISTER_PATH, candidates
 from agent_league.storage.files import read_json
 from agent_league.storage.memory import MemoryStore
@@ -21,14 +23,29 @@ EVERY_HOST = {"network.allowed_hosts": ["*"]}
 """Where an agent may be is the owner's to decide; whether it is where it says has a step of its own."""
 
 
-async def refuse_registration(path: str, body: bytes, games: Any) -> bytes | None:
-    """Hand a registration to a new League Manager of ours; return its answer where it refuses, None where it accepts.
+@dataclass(frozen=True, slots=True)
+class RegistrationRefusal:
+    """How a league refuses a registration: its answer, and why in one sentence."""
+
+    answer: bytes
+    why: str
+
+
+async def judge_registration(path: str, body: bytes, games: Any) -> RegistrationRefusal | None:
+    """Hand a registration to a new League Manager of ours; None where it accepts.
 
     Its league plays the first game that the agent names, so that every game can be checked.
     """
+    told: list[str] = []
+
+    def watch(event: Event) -> None:
+        if isinstance(event, RegistrationRefused):
+            told.append(event.why)
+
     with tempfile.TemporaryDirectory(prefix="league-check-") as folder:
-        manager = _new_manager(Path(folder), games)
+        manager = _new_manager(Path(folder), games, watch)
         running = asyncio.create_task(manager.run())
+        await asyncio.sleep(0)  # only a manager that has begun to run lets go of its files when it is stopped
         dispatcher = manager.dispatcher
         answer = dispatcher.answer_registration if path == REGISTER_PATH else dispatcher.answer
         try:
@@ -36,12 +53,13 @@ async def refuse_registration(path: str, body: bytes, games: Any) -> bytes | Non
         finally:
             running.cancel()
             await asyncio.wait({running})
-    return None if said is None or _is_accepted(read_json(said)) else said
+    if said is None or _is_accepted(body := read_json(said)):
+        return None
+    return RegistrationRefusal(said, told[-1] if told else _read_sentence(body))
 
 
-def sentence_of(refusal: bytes) -> str:
+def _read_sentence(body: Any) -> str:
     """What a refusal says, in one sentence."""
-    body = read_json(refusal)
     for _, message in candidates(body):
         if reason := message.get("reason") or message.get("message"):
             code = message.get("error_code")
@@ -50,14 +68,14 @@ def sentence_of(refusal: bytes) -> str:
     return str(error.get("message")) if isinstance(error, Mapping) else "it is no registration"
 
 
-def _new_manager(home: Path, games: Any) -> LeagueManager:
+def _new_manager(home: Path, games: Any, watch: Callable[[Event], None]) -> LeagueManager:
     make_home(home)
     loader = ConfigLoader(home, EVERY_HOST)
     named = [game for game in games if isinstance(game, str) and game != ANY_GAME] if isinstance(games, list) else []
     game = EVEN_ODD if EVEN_ODD in named or not named else named[0]
     league = loader.load_league().model_copy(update={"game_type": game})
     settings = ManagerSettings(loader.load_system(), league, home, players=0, referees=0, web=False, seats=False)
-    return LeagueManager(settings, MemoryNetwork(), store=MemoryStore())
+    return LeagueManager(settings, MemoryNetwork(), watch=watch, store=MemoryStore())
 
 
 def _is_accepted(body: Any) -> bool:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from agent_league.clock import SystemClock, format_utc
 from agent_league.conformance.fields import look_up
 from agent_league.conformance.listener import Garbage, Incoming, Listener
-from agent_league.conformance.registrar import refuse_registration, sentence_of
+from agent_league.conformance.registrar import judge_registration
 from agent_league.errors import UserError
 from agent_league.model.agents import Role
 from agent_league.model.names import CHECK_LEAGUE
@@ -81,9 +81,9 @@ class StandInManager(Listener):
         if heard.message.get("auth_token") not in self.token_owners:
             message_type, meta = REGISTRATIONS[heard.method]
             games = look_up(tidied(message_type, heard.message)[0], f"{meta}.game_types")
-            if refusal := await refuse_registration(heard.path, heard.body, games):
-                self.refusals.append((heard, sentence_of(refusal)))
-                raise Garbage(refusal)
+            if refusal := await judge_registration(heard.path, heard.body, games):
+                self.refusals.append((heard, refusal.why))
+                raise Garbage(refusal.answer)
         agent_id = self._ids.get(place) or self._new_id(role, str(heard.message.get("sender") or ""))
         self._ids[place] = agent_id
         self.registrations.append(heard)
