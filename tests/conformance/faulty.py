@@ -146,12 +146,13 @@ class Faulty:
         if not isinstance(params, dict):
             return _error(-32602, request_id)
         try:
-            return {"jsonrpc": "2.0", "result": self.do(str(method), params, bearer), "id": request_id}
+            said = {"result": self.do(str(method), params, bearer)}
         except Complaint:
-            return {"jsonrpc": "2.0", "error": {"code": -32000, "message": "no table is free"}, "id": request_id}
+            said = {"error": {"code": -32000, "message": "no table is free"}}
         except Refusal as refusal:
             error = {**self.envelope("LEAGUE_ERROR", params), "error_code": refusal.code, "message": refusal.message}
-            return {"jsonrpc": "2.0", "result": error, "id": request_id}
+            said = {"result": error}
+        return {"jsonrpc": "2.0", **said, "id": request_id}
 
     def do(self, method: str, params: dict[str, Any], bearer: str | None) -> dict[str, Any]:
         if not isinstance(params.get("match_id", ""), str) or not isinstance(params.get("sender"), str):
