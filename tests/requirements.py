@@ -182,7 +182,14 @@ REQUIREMENTS = (
         "league/roster::an_agent_that_does_not_play_the_leagues_game_is_rejected",
     ),
     needs("P 4", "Rejected: Duplicate display name.", "league/roster::a_name_that_is_taken_is_rejected"),
-    needs("P 4", "Rejected: Registration closed.", "league/roster::a_new_agent_is_rejected_after_the_start"),
+    needs(
+        "P 4",
+        "Rejected: Registration closed. Referees are admitted at any time.",
+        "league/roster::a_new_player_is_rejected_after_the_start_and_a_referee_is_not",
+        "league/roster::a_new_player_is_rejected_after_the_end_and_a_referee_is_told_of_it",
+        "league/roster::an_organiser_who_closes_the_registration_keeps_out_players_alone",
+        "league/conductor::a_league_whose_referee_is_gone_goes_on_with_a_new_one",
+    ),
     needs("P 4", "Rejected: League full.", "league/roster::a_full_league_rejects_players_and_still_takes_referees"),
     needs(
         "P 4 Coming back",
@@ -507,7 +514,14 @@ REQUIREMENTS = (
         "league/app::the_admin_token_lies_in_a_file_that_only_its_owner_can_read",
     ),
     needs(
-        "000 Terminal Commands", "The seeds' commands.", "cli/scripts::the_terminal_commands_of_the_seeds_play_a_league"
+        "000 Terminal Commands",
+        "The seeds' commands play a league, with the one referee that they start.",
+        "cli/scripts::the_terminal_commands_of_the_seeds_play_a_league_with_their_one_referee",
+    ),
+    needs(
+        "003 8.2",
+        "Scripts at the root start the agents; by its port alone an agent is the one of agents_config.json.",
+        "cli/scripts::scripts_at_the_root_started_by_port_alone_are_the_configured_agents",
     ),
     needs(
         "CLI",

@@ -101,7 +101,7 @@ def test_without_options_the_league_starts_with_the_active_agents_and_then_answe
     ]
     with running(*commands, cwd=tmp_path) as processes:
         manager, *others = processes
-        manager.prints("Waiting for 2 players and 1 referees, or `league start`.")
+        manager.prints("Waiting for 2 players and 1 referee, or `league start`.")
         manager.prints("Champion: ")
         manager.prints("REF01 registered: Referee Alpha")
         manager.prints("P02 registered: Agent Beta")
@@ -307,7 +307,7 @@ def test_a_manager_moves_the_data_of_an_earlier_league_aside_but_not_the_players
         path.write_text("{}", encoding="utf-8")
     with running(["manager", "--port", free_ports(1), "--home", tmp_path]) as (manager,):
         manager.prints("The data of an earlier league was moved to ")
-        manager.prints("Waiting for 4 players and 2 referees")
+        manager.prints("Waiting for 4 players and 1 referee")
         manager.signal(signal.SIGINT)
         assert_clean(manager)
     assert (tmp_path / "data" / "players" / "P01" / "history.json").is_file()
@@ -358,7 +358,7 @@ def test_a_manager_goes_on_with_an_unfinished_league_unless_told_to_begin_anothe
             second.prints(
                 "Going on with the league that was left unfinished: 1 players registered. (--new begins another.)"
             )
-            second.prints("Waiting for 4 players and 2 referees")
+            second.prints("Waiting for 4 players and 1 referee")
             query = {
                 "protocol": "league.v2",
                 "message_type": "LEAGUE_QUERY",
@@ -373,7 +373,7 @@ def test_a_manager_goes_on_with_an_unfinished_league_unless_told_to_begin_anothe
             assert_clean(second)
         with running([*first, "--new"], env=env) as (third,):
             third.prints("The data of an earlier league was moved to ")
-            third.prints("Waiting for 4 players and 2 referees")
+            third.prints("Waiting for 4 players and 1 referee")
             assert "Going on" not in third.text
             assert call(f"http://localhost:{port}/mcp", "league_query", query)["error_code"] == "E012"
             third.signal(signal.SIGINT)
