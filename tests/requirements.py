@@ -519,6 +519,14 @@ REQUIREMENTS = (
         "cli/scripts::the_terminal_commands_of_the_seeds_play_a_league_with_their_one_referee",
     ),
     needs(
+        "CLI",
+        "The manager has one address; files that disagree about it, and keys that nobody knows, are named.",
+        "config/loader::a_manager_has_one_address_in_both_files",
+        "config/loader::a_port_that_is_set_for_one_run_is_where_agents_look_for_the_manager",
+        "config/loader::a_key_that_nobody_knows_is_refused_with_the_one_that_was_meant",
+        "config/loader::fields_of_ones_own_are_kept",
+    ),
+    needs(
         "003 8.2",
         "Scripts at the root start the agents; by its port alone an agent is the one of agents_config.json.",
         "cli/scripts::scripts_at_the_root_started_by_port_alone_are_the_configured_agents",

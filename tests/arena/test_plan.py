@@ -114,6 +114,11 @@ def test_what_can_not_be_planned_is_refused_with_a_sentence(
         ("participants.max_players", 3, "participants.max_players: there is room for 3 players, and 4 will come"),
         ("participants.min_players", 5, "participants.min_players: 5 players are needed, and only 4 will come"),
         ("game_type", "chess", r"game_type: no game 'chess' is installed \(there are: connect_four, even_odd, "),
+        (
+            "game_parameters",
+            {"max_nubmer": 9},
+            r"game_parameters: even_odd has no parameter 'max_nubmer' \(did you mean max_number\? ",
+        ),
         ("game_parameters", {"max_number": 0}, "game_parameters: min_number and max_number must be integers in order"),
     ],
 )

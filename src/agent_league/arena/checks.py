@@ -39,7 +39,7 @@ def chosen_league(
             " `league games` lists what is"
         )
     with _said_in(loader, file, "game_parameters"):
-        game = game.with_parameters(league.game_parameters)
+        game = _with_known(game, league.game_parameters)
     game = _asked(game, parameters)
     title = league.display_name or f"{game.title or game.game_type} League"
     return league.model_copy(update={"display_name": title, "game_parameters": dict(game.parameters)})
@@ -69,18 +69,23 @@ def registered_game(loader: ConfigLoader, registry: GamesRegistry, game_type: st
     game = playable(game_type, {})
     index = next((index for index, entry in enumerate(registry.games) if entry.game_type == game_type), 0)
     with _said_in(loader, REGISTRY, f"games.{index}.parameters"):
-        return game.with_parameters(registry.parameters(game_type))
+        return _with_known(game, registry.parameters(game_type))
 
 
 def _asked(game: Game, parameters: Mapping[str, Any]) -> Game:
-    """A game under parameters that it must know, tried out; only a source can tell what its own games take."""
+    """A game under parameters that it must know, tried out."""
+    game = _with_known(game, parameters)
+    try_out(game)
+    return game
+
+
+def _with_known(game: Game, parameters: Mapping[str, Any]) -> Game:
+    """A game under parameters that it must know; only a source can tell what its own games take."""
     known = {**game.parameters, **dict.fromkeys(REPEATING)}
     unknown = next((name for name in parameters if name not in known), None)
     if unknown is not None and ":" not in game.game_type:
         raise BadParameters(f"{game.game_type} has no parameter {unknown!r} {there_are(unknown, [*known])}")
-    game = game.with_parameters(parameters)
-    try_out(game)
-    return game
+    return game.with_parameters(parameters)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The files of `SHARED/config` as models, one a file.
 
 The seeds' fields are required where a league can't do without them; ours beside them have defaults, so that a file
-written from the seeds alone is read. Unknown fields are kept.
+written from the seeds alone is read. Fields of one's own (`x_...`) are kept; the loader refuses other unknown ones.
 """
 
 import re
@@ -29,6 +29,13 @@ def port_of(endpoint: str) -> int:
     """Tell the port of an address; one that names none has that of its scheme."""
     parts = urlsplit(endpoint)
     return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def with_port(endpoint: str, port: int) -> str:
+    """Name another port in an address."""
+    parts = urlsplit(endpoint)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return parts._replace(netloc=f"{host}:{port}").geturl()
 
 
 def _has_port(endpoint: str) -> bool:
