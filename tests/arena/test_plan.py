@@ -55,9 +55,11 @@ def test_there_is_a_seat_and_room_for_everybody_and_rounds_are_full(plan: PlanMa
     assert sum(capacities) >= players // 2
 
 
-def test_rounds_stay_split_where_that_was_set(plan: PlanMaker) -> None:
-    made = plan({"scheduling.matches_per_round": 2}, players=12)
-    assert made.league.scheduling.matches_per_round == 2
+def test_rounds_stay_split_where_that_was_set_or_the_league_is_named(home: Path, plan: PlanMaker) -> None:
+    write_league(home, "league_nim", game_type="nim", scheduling={"matches_per_round": 3})
+    named = [plan(league_id="league_2025_even_odd", players=12), plan(game="nim"), plan(game="even_odd")]
+    made = [plan({"scheduling.matches_per_round": 2}, players=12), *named]
+    assert [one.league.scheduling.matches_per_round for one in made] == [2, 2, 3, None]
 
 
 def test_p100_comes_after_p99(plan: PlanMaker) -> None:

@@ -398,9 +398,36 @@ def test_a_manager_that_waits_for_nobody_waits_for_league_start(tmp_path: Path) 
         assert_clean(manager)
 
 
-def test_split_rounds_are_announced_to_the_organiser(tmp_path: Path) -> None:
-    with running(["manager", "--port", free_ports(1), "--players", 12, "--home", tmp_path]) as (manager,):
+@pytest.mark.parametrize("option", [["--league-id", LEAGUE_ID], ["--set", "scheduling.matches_per_round=2"]])
+def test_split_rounds_are_announced_to_the_organiser(tmp_path: Path, option: list[str]) -> None:
+    with running(["manager", "--port", free_ports(1), "--players", 12, "--home", tmp_path, *option]) as (manager,):
         manager.prints("Rounds are split: scheduling.matches_per_round is 2, a full round has 6 matches.")
+
+
+def test_a_manager_plays_full_rounds_for_any_number_of_players_and_prints_the_table_once_at_the_end(
+    tmp_path: Path,
+) -> None:
+    """The file that is shipped says two matches a round, which are full rounds for four players."""
+    port, numbers = free_ports(8), range(6)
+    where = ["--home", tmp_path, "--manager", f"localhost:{port}", "--exit-when-done"]
+    manager = ["manager", "--port", port, "--players", 6, "--home", tmp_path, "--exit-when-done"]
+    referee = ["referee", "--port", port + 1, *where]
+    players = [["player", "--port", port + 2 + number, *where] for number in numbers]
+    with running(manager, referee, *players) as (first, *others):
+        assert_clean(first, *others)
+    assert "The league starts: 6 players, 5 rounds, 15 matches." in first.text
+    tables = [line.strip() for line in first.out if line.startswith(("After round", "Final table"))]
+    assert tables == [*(f"After round {number}" for number in range(1, 5)), "Final table"]
+
+
+def test_nothing_of_an_earlier_league_is_moved_where_nobody_came_to_it(tmp_path: Path) -> None:
+    for _ in range(2):
+        with running(["manager", "--port", free_ports(1), "--home", tmp_path]) as (manager,):
+            manager.prints("The admin token is in")
+            manager.signal(signal.SIGINT)
+            assert_clean(manager)
+            assert "was moved" not in manager.text
+    assert not (tmp_path / "data" / "archive").exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives every machine 127.0.0.2")

@@ -15,6 +15,7 @@ from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import there_are
 from agent_league.players.strategies import check_strategy, not_installed
 
+PER_ROUND = "scheduling.matches_per_round"
 REGISTRY = "games/games_registry.json"
 
 
@@ -27,6 +28,7 @@ def chosen_league(
 ) -> LeagueConfig:
     """The league that somebody asks for, with all that its game is played by; a game and parameters win over its file.
 
+    Rounds are full, whatever the number of players, unless `--set` or the file of a league that was named splits them.
     Raises UnknownGame and BadParameters, which are about what was asked for.
     """
     league = loader.load_league(league_id, game_type)
@@ -42,7 +44,11 @@ def chosen_league(
         game = _with_known(game, league.game_parameters)
     game = _asked(game, parameters)
     title = league.display_name or f"{game.title or game.game_type} League"
-    return league.model_copy(update={"display_name": title, "game_parameters": dict(game.parameters)})
+    own: dict[str, Any] = {"display_name": title, "game_parameters": dict(game.parameters)}
+    is_named = league_id is not None or game_type is not None
+    if not (is_named and loader.has_league_file(league.league_id)) and PER_ROUND not in loader.overrides:
+        own["scheduling"] = league.scheduling.model_copy(update={"matches_per_round": None})
+    return league.model_copy(update=own)
 
 
 def configured_game(loader: ConfigLoader | None, game_type: str, parameters: Mapping[str, Any]) -> Game:

@@ -60,11 +60,12 @@ def manager(
 
     It starts the league once --players and --referees have registered (default: the players that agents_config.json has
     active, and one referee), or on `league start`; referees may come at any time. An unfinished league of this SHARED
-    folder is continued where it stopped. A league of --game GAME has an id and data of its own, league_GAME, unless
-    --league-id names another.
+    folder is continued where it stopped. Every round has all its pairs, unless --set scheduling.matches_per_round=K or
+    the file of a league that you name splits it. A league of --game GAME has an id and data of its own, league_GAME,
+    unless --league-id names another.
     """
     from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.beginning import alone, begin_anew, progress, unfinished
+    from agent_league.arena.beginning import alone, begin_anew, describe_moved, progress, unfinished
     from agent_league.arena.checks import check_size, chosen_league
     from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import ManagerSeat, Watchers
@@ -97,7 +98,7 @@ def manager(
         if saved:
             say(f"Going on with the league that was left unfinished: {progress(saved)}. (--new begins another.)")
         elif moved := begin_anew(home, league.league_id, store):
-            say(f"The data of an earlier league was moved to {moved}.")
+            say(describe_moved(moved))
         per_round, full = league.scheduling.matches_per_round, players // 2
         if per_round is not None and per_round < full:
             say(f"Rounds are split: scheduling.matches_per_round is {per_round}, a full round has {full} matches.")

@@ -75,7 +75,7 @@ class ConfigLoader:
         if game_type is None:
             return self._load_league_file(league_id)
         league_id = league_id or f"league_{NOT_IN_IDS.sub('_', game_type)}"[:100]
-        if self.path(f"leagues/{league_id}.json").is_file() or not is_safe_name(league_id):
+        if self.has_league_file(league_id) or not is_safe_name(league_id):
             league = self._load_league_file(league_id)
         else:
             own = {"league_id": league_id, "created_at": None}
@@ -86,10 +86,13 @@ class ConfigLoader:
         other = {"game_type": game_type, "game_parameters": parameters, "display_name": ""}
         return league.model_copy(update=other)
 
+    def has_league_file(self, league_id: str) -> bool:
+        """Tell whether a league has a file of its own."""
+        return self.path(f"leagues/{league_id}.json").is_file()
+
     def league_file(self, league_id: str) -> str:
         """Where what a league is made of can be changed."""
-        own = f"leagues/{league_id}.json"
-        return own if self.path(own).is_file() else f"leagues/{self.load_system().default_league_id}.json"
+        return f"leagues/{league_id if self.has_league_file(league_id) else self.load_system().default_league_id}.json"
 
     def load_games_registry(self) -> GamesRegistry:
         return self._load("games/games_registry.json", GamesRegistry)

@@ -347,7 +347,8 @@ class Season:
         if self._after_round is not self._table:
             for result in self.results_of(self.schedule.rounds[round_id - 1]):
                 self._after_round.record(result)
-        self._tell(RoundCompleted(round_id, self.standings_after_round()))
+        is_last = round_id == len(self.schedule.rounds)
+        self._tell(RoundCompleted(round_id, self.standings_after_round(), is_last))
 
     def complete(self) -> None:
         self._enter(Phase.COMPLETED, AgentState.SHUTDOWN)
