@@ -527,6 +527,24 @@ REQUIREMENTS = (
         "config/loader::fields_of_ones_own_are_kept",
     ),
     needs(
+        "CLI",
+        "Rounds are full for any number of players, unless --set or the file of a league that is named splits them.",
+        "cli/agents::a_manager_plays_full_rounds_for_any_number_of_players_and_prints_the_table_once_at_the_end",
+        "cli/agents::split_rounds_are_announced_to_the_organiser",
+        "arena/plan::rounds_stay_split_where_that_was_set_or_the_league_is_named",
+    ),
+    needs(
+        "CLI",
+        "What an earlier league left is moved, and said to be, only where there was one.",
+        "cli/agents::nothing_of_an_earlier_league_is_moved_where_nobody_came_to_it",
+        "arena/beginning::histories_of_players_who_played_elsewhere_are_not_called_an_earlier_league",
+    ),
+    needs(
+        "CLI",
+        "Managers of different leagues may share a folder; `league run` beside another league may not.",
+        "cli/admin::the_league_that_is_conducted_in_a_folder_is_found_with_its_port",
+    ),
+    needs(
         "003 8.2",
         "Scripts at the root start the agents; by its port alone an agent is the one of agents_config.json.",
         "cli/scripts::scripts_at_the_root_started_by_port_alone_are_the_configured_agents",

@@ -21,10 +21,9 @@ def archive_league(home: Path, league_id: str, label: str, players: Iterable[str
     while target.exists():
         number += 1
         target = paths.archive(league_id, f"{label}-{number}")
-    old = (
-        {LEAGUE: paths.league(league_id), "matches": paths.matches(league_id)} if _was_played(paths, league_id) else {}
-    )
-    old |= {f"players/{player_id}": paths.history(player_id).parent for player_id in players}
+    old = {f"players/{player_id}": paths.history(player_id).parent for player_id in players}
+    if _was_played(paths, league_id):
+        old |= {LEAGUE: paths.league(league_id), "matches": paths.matches(league_id)}
     found = {name: folder for name, folder in old.items() if folder.is_dir()}
     for name, folder in found.items():
         place = target / name
