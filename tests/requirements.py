@@ -189,6 +189,7 @@ REQUIREMENTS = (
         "league/roster::a_new_player_is_rejected_after_the_end_and_a_referee_is_told_of_it",
         "league/roster::an_organiser_who_closes_the_registration_keeps_out_players_alone",
         "league/conductor::a_league_whose_referee_is_gone_goes_on_with_a_new_one",
+        "cli/agents::a_league_whose_referee_was_killed_goes_on_with_one_that_comes_late",
     ),
     needs("P 4", "Rejected: League full.", "league/roster::a_full_league_rejects_players_and_still_takes_referees"),
     needs(

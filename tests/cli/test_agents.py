@@ -420,6 +420,29 @@ def test_a_manager_plays_full_rounds_for_any_number_of_players_and_prints_the_ta
     assert tables == [*(f"After round {number}" for number in range(1, 5)), "Final table"]
 
 
+def test_a_league_whose_referee_was_killed_goes_on_with_one_that_comes_late(tmp_path: Path) -> None:
+    port = free_ports(6)
+    where = ["--home", tmp_path, "--manager", f"localhost:{port}"]
+    quick = ["--set", "circuit_breaker.failure_threshold=1", "--set", "circuit_breaker.probe_after_sec=600"]
+    with (
+        running(["manager", "--port", port, "--players", 2, "--home", tmp_path, *quick]) as (manager,),
+        running(["referee", "--port", port + 1, *where]) as (referee,),
+    ):
+        manager.prints("REF01 registered")
+        referee.signal(signal.SIGKILL)
+        referee.ends()
+        with running(*(["player", "--port", port + number, *where] for number in (2, 3))) as players:
+            manager.prints("REF01 is suspended")
+            with running(["referee", "--port", port + 4, *where]) as (late,):
+                manager.prints("REF02 registered")
+                manager.prints("Champion: ")
+                for process in (manager, late, *players):
+                    process.signal(signal.SIGINT)
+                assert_clean(manager, late, *players)
+    match = json.loads((tmp_path / "data" / "matches" / LEAGUE_ID / "R1M1.json").read_text())
+    assert match["referee_id"] == "REF02"
+
+
 def test_nothing_of_an_earlier_league_is_moved_where_nobody_came_to_it(tmp_path: Path) -> None:
     for _ in range(2):
         with running(["manager", "--port", free_ports(1), "--home", tmp_path]) as (manager,):
