@@ -182,7 +182,15 @@ REQUIREMENTS = (
         "league/roster::an_agent_that_does_not_play_the_leagues_game_is_rejected",
     ),
     needs("P 4", "Rejected: Duplicate display name.", "league/roster::a_name_that_is_taken_is_rejected"),
-    needs("P 4", "Rejected: Registration closed.", "league/roster::a_new_agent_is_rejected_after_the_start"),
+    needs(
+        "P 4",
+        "Rejected: Registration closed. Referees are admitted at any time.",
+        "league/roster::a_new_player_is_rejected_after_the_start_and_a_referee_is_not",
+        "league/roster::a_new_player_is_rejected_after_the_end_and_a_referee_is_told_of_it",
+        "league/roster::an_organiser_who_closes_the_registration_keeps_out_players_alone",
+        "league/conductor::a_league_whose_referee_is_gone_goes_on_with_a_new_one",
+        "cli/agents::a_league_whose_referee_was_killed_goes_on_with_one_that_comes_late",
+    ),
     needs("P 4", "Rejected: League full.", "league/roster::a_full_league_rejects_players_and_still_takes_referees"),
     needs(
         "P 4 Coming back",
@@ -507,7 +515,40 @@ REQUIREMENTS = (
         "league/app::the_admin_token_lies_in_a_file_that_only_its_owner_can_read",
     ),
     needs(
-        "000 Terminal Commands", "The seeds' commands.", "cli/scripts::the_terminal_commands_of_the_seeds_play_a_league"
+        "000 Terminal Commands",
+        "The seeds' commands play a league, with the one referee that they start.",
+        "cli/scripts::the_terminal_commands_of_the_seeds_play_a_league_with_their_one_referee",
+    ),
+    needs(
+        "CLI",
+        "The manager has one address; files that disagree about it, and keys that nobody knows, are named.",
+        "config/loader::a_manager_has_one_address_in_both_files",
+        "config/loader::a_port_that_is_set_for_one_run_is_where_agents_look_for_the_manager",
+        "config/loader::a_key_that_nobody_knows_is_refused_with_the_one_that_was_meant",
+        "config/loader::fields_of_ones_own_are_kept",
+    ),
+    needs(
+        "CLI",
+        "Rounds are full for any number of players, unless --set or the file of a league that is named splits them.",
+        "cli/agents::a_manager_plays_full_rounds_for_any_number_of_players_and_prints_the_table_once_at_the_end",
+        "cli/agents::split_rounds_are_announced_to_the_organiser",
+        "arena/plan::rounds_stay_split_where_that_was_set_or_the_league_is_named",
+    ),
+    needs(
+        "CLI",
+        "What an earlier league left is moved, and said to be, only where there was one.",
+        "cli/agents::nothing_of_an_earlier_league_is_moved_where_nobody_came_to_it",
+        "arena/beginning::histories_of_players_who_played_elsewhere_are_not_called_an_earlier_league",
+    ),
+    needs(
+        "CLI",
+        "Managers of different leagues may share a folder; `league run` beside another league may not.",
+        "cli/admin::the_league_that_is_conducted_in_a_folder_is_found_with_its_port",
+    ),
+    needs(
+        "003 8.2",
+        "Scripts at the root start the agents; by its port alone an agent is the one of agents_config.json.",
+        "cli/scripts::scripts_at_the_root_started_by_port_alone_are_the_configured_agents",
     ),
     needs(
         "CLI",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.beginning import begin_anew, keep_request, resumed, unfinished
+from agent_league.arena.beginning import begin_anew, describe_moved, keep_request, resumed, unfinished
 from agent_league.arena.plan import LeagueRequest
 from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader, LeagueConfig
@@ -107,6 +107,17 @@ def test_a_new_league_has_room_and_the_old_one_is_kept(home: Path, plan: PlanMak
     assert other.path.exists(), "somebody else's credentials are not ours to forget"
     assert paths.history("P09").exists(), "nor is the history of one who doesn't play here"
     assert begin_anew(home, LEAGUE_ID, None) is None
+
+
+def test_histories_of_players_who_played_elsewhere_are_not_called_an_earlier_league(
+    home: Path, plan: PlanMaker
+) -> None:
+    history = DataPaths(home).history("P01")
+    history.parent.mkdir(parents=True)
+    history.write_text("{}")
+    moved = begin_anew(home, LEAGUE_ID, None, plan(players=2).seats)
+    assert moved is not None
+    assert describe_moved(moved) == f"The players' earlier histories were moved to {moved}."
 
 
 def test_a_database_that_was_forgotten_is_asked_for(home: Path, tmp_path: Path) -> None:

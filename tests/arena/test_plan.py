@@ -55,9 +55,11 @@ def test_there_is_a_seat_and_room_for_everybody_and_rounds_are_full(plan: PlanMa
     assert sum(capacities) >= players // 2
 
 
-def test_rounds_stay_split_where_that_was_set(plan: PlanMaker) -> None:
-    made = plan({"scheduling.matches_per_round": 2}, players=12)
-    assert made.league.scheduling.matches_per_round == 2
+def test_rounds_stay_split_where_that_was_set_or_the_league_is_named(home: Path, plan: PlanMaker) -> None:
+    write_league(home, "league_nim", game_type="nim", scheduling={"matches_per_round": 3})
+    named = [plan(league_id="league_2025_even_odd", players=12), plan(game="nim"), plan(game="even_odd")]
+    made = [plan({"scheduling.matches_per_round": 2}, players=12), *named]
+    assert [one.league.scheduling.matches_per_round for one in made] == [2, 2, 3, None]
 
 
 def test_p100_comes_after_p99(plan: PlanMaker) -> None:
@@ -114,6 +116,11 @@ def test_what_can_not_be_planned_is_refused_with_a_sentence(
         ("participants.max_players", 3, "participants.max_players: there is room for 3 players, and 4 will come"),
         ("participants.min_players", 5, "participants.min_players: 5 players are needed, and only 4 will come"),
         ("game_type", "chess", r"game_type: no game 'chess' is installed \(there are: connect_four, even_odd, "),
+        (
+            "game_parameters",
+            {"max_nubmer": 9},
+            r"game_parameters: even_odd has no parameter 'max_nubmer' \(did you mean max_number\? ",
+        ),
         ("game_parameters", {"max_number": 0}, "game_parameters: min_number and max_number must be integers in order"),
     ],
 )

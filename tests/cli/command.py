@@ -199,13 +199,21 @@ def _runs(pid: int) -> bool:
 
 
 def home_with(folder: Path, players: int, referees: int, manager_port: int) -> Path:
-    """A SHARED folder whose agents_config.json has so many active agents and the manager at this port."""
+    """A SHARED folder whose agents_config.json has so many active agents, and whose manager is at this port."""
     make_home(folder)
-    path = folder / "config" / "agents" / "agents_config.json"
-    config = json.loads(path.read_text(encoding="utf-8"))
-    config["league_manager"]["endpoint"] = f"http://localhost:{manager_port}/mcp"
-    for kind, wanted in (("players", players), ("referees", referees)):
-        for index, entry in enumerate(config[kind]):
-            entry["active"] = index < wanted
-    path.write_text(json.dumps(config), encoding="utf-8")
+    with changed_json(folder / "config" / "system.json") as system:
+        system["network"]["default_league_manager_port"] = manager_port
+    with changed_json(folder / "config" / "agents" / "agents_config.json") as config:
+        config["league_manager"]["endpoint"] = f"http://localhost:{manager_port}/mcp"
+        for kind, wanted in (("players", players), ("referees", referees)):
+            for index, entry in enumerate(config[kind]):
+                entry["active"] = index < wanted
     return folder
+
+
+@contextmanager
+def changed_json(path: Path) -> Iterator[dict[str, Any]]:
+    """The content of a JSON file, written back with what was changed in it."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    yield content
+    path.write_text(json.dumps(content), encoding="utf-8")

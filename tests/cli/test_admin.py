@@ -11,7 +11,7 @@ import pytest
 from agent_league.cli.admin import Action, admin
 from agent_league.errors import LeagueFailed, UserError
 from agent_league.testing.peers import now
-from tests.cli.command import LEAGUE_ID, Waiting, free_ports, home_with, league, running
+from tests.cli.command import LEAGUE_ID, Waiting, free_ports, home_with, league, ports, running
 
 
 class Conducted(Waiting):
@@ -81,6 +81,9 @@ def test_the_league_that_is_conducted_in_a_folder_is_found_with_its_port(
             admin(Action.OPEN, home=home, manager=f"localhost:{port}")
             admin(Action.OPEN, home=home, game="nim")
             assert capsys.readouterr().err == "Registration to league_nim is open.\n" * 2
+            run = league("run", "--game", "kuhn_poker", "--home", home, *ports())
+            assert run.returncode == 2
+            assert "Play elsewhere with --home, or stop that one first." in run.stderr
 
 
 def test_an_organiser_suspends_and_reinstates_a_player(waiting: Conducted, capsys: pytest.CaptureFixture[str]) -> None:

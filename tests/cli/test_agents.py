@@ -101,7 +101,7 @@ def test_without_options_the_league_starts_with_the_active_agents_and_then_answe
     ]
     with running(*commands, cwd=tmp_path) as processes:
         manager, *others = processes
-        manager.prints("Waiting for 2 players and 1 referees, or `league start`.")
+        manager.prints("Waiting for 2 players and 1 referee, or `league start`.")
         manager.prints("Champion: ")
         manager.prints("REF01 registered: Referee Alpha")
         manager.prints("P02 registered: Agent Beta")
@@ -307,7 +307,7 @@ def test_a_manager_moves_the_data_of_an_earlier_league_aside_but_not_the_players
         path.write_text("{}", encoding="utf-8")
     with running(["manager", "--port", free_ports(1), "--home", tmp_path]) as (manager,):
         manager.prints("The data of an earlier league was moved to ")
-        manager.prints("Waiting for 4 players and 2 referees")
+        manager.prints("Waiting for 4 players and 1 referee")
         manager.signal(signal.SIGINT)
         assert_clean(manager)
     assert (tmp_path / "data" / "players" / "P01" / "history.json").is_file()
@@ -358,7 +358,7 @@ def test_a_manager_goes_on_with_an_unfinished_league_unless_told_to_begin_anothe
             second.prints(
                 "Going on with the league that was left unfinished: 1 players registered. (--new begins another.)"
             )
-            second.prints("Waiting for 4 players and 2 referees")
+            second.prints("Waiting for 4 players and 1 referee")
             query = {
                 "protocol": "league.v2",
                 "message_type": "LEAGUE_QUERY",
@@ -373,7 +373,7 @@ def test_a_manager_goes_on_with_an_unfinished_league_unless_told_to_begin_anothe
             assert_clean(second)
         with running([*first, "--new"], env=env) as (third,):
             third.prints("The data of an earlier league was moved to ")
-            third.prints("Waiting for 4 players and 2 referees")
+            third.prints("Waiting for 4 players and 1 referee")
             assert "Going on" not in third.text
             assert call(f"http://localhost:{port}/mcp", "league_query", query)["error_code"] == "E012"
             third.signal(signal.SIGINT)
@@ -398,9 +398,59 @@ def test_a_manager_that_waits_for_nobody_waits_for_league_start(tmp_path: Path) 
         assert_clean(manager)
 
 
-def test_split_rounds_are_announced_to_the_organiser(tmp_path: Path) -> None:
-    with running(["manager", "--port", free_ports(1), "--players", 12, "--home", tmp_path]) as (manager,):
+@pytest.mark.parametrize("option", [["--league-id", LEAGUE_ID], ["--set", "scheduling.matches_per_round=2"]])
+def test_split_rounds_are_announced_to_the_organiser(tmp_path: Path, option: list[str]) -> None:
+    with running(["manager", "--port", free_ports(1), "--players", 12, "--home", tmp_path, *option]) as (manager,):
         manager.prints("Rounds are split: scheduling.matches_per_round is 2, a full round has 6 matches.")
+
+
+def test_a_manager_plays_full_rounds_for_any_number_of_players_and_prints_the_table_once_at_the_end(
+    tmp_path: Path,
+) -> None:
+    """The file that is shipped says two matches a round, which are full rounds for four players."""
+    port, numbers = free_ports(8), range(6)
+    where = ["--home", tmp_path, "--manager", f"localhost:{port}", "--exit-when-done"]
+    manager = ["manager", "--port", port, "--players", 6, "--home", tmp_path, "--exit-when-done"]
+    referee = ["referee", "--port", port + 1, *where]
+    players = [["player", "--port", port + 2 + number, *where] for number in numbers]
+    with running(manager, referee, *players) as (first, *others):
+        assert_clean(first, *others)
+    assert "The league starts: 6 players, 5 rounds, 15 matches." in first.text
+    tables = [line.strip() for line in first.out if line.startswith(("After round", "Final table"))]
+    assert tables == [*(f"After round {number}" for number in range(1, 5)), "Final table"]
+
+
+def test_a_league_whose_referee_was_killed_goes_on_with_one_that_comes_late(tmp_path: Path) -> None:
+    port = free_ports(6)
+    where = ["--home", tmp_path, "--manager", f"localhost:{port}"]
+    quick = ["--set", "circuit_breaker.failure_threshold=1", "--set", "circuit_breaker.probe_after_sec=600"]
+    with (
+        running(["manager", "--port", port, "--players", 2, "--home", tmp_path, *quick]) as (manager,),
+        running(["referee", "--port", port + 1, *where]) as (referee,),
+    ):
+        manager.prints("REF01 registered")
+        referee.signal(signal.SIGKILL)
+        referee.ends()
+        with running(*(["player", "--port", port + number, *where] for number in (2, 3))) as players:
+            manager.prints("REF01 is suspended")
+            with running(["referee", "--port", port + 4, *where]) as (late,):
+                manager.prints("REF02 registered")
+                manager.prints("Champion: ")
+                for process in (manager, late, *players):
+                    process.signal(signal.SIGINT)
+                assert_clean(manager, late, *players)
+    match = json.loads((tmp_path / "data" / "matches" / LEAGUE_ID / "R1M1.json").read_text())
+    assert match["referee_id"] == "REF02"
+
+
+def test_nothing_of_an_earlier_league_is_moved_where_nobody_came_to_it(tmp_path: Path) -> None:
+    for _ in range(2):
+        with running(["manager", "--port", free_ports(1), "--home", tmp_path]) as (manager,):
+            manager.prints("The admin token is in")
+            manager.signal(signal.SIGINT)
+            assert_clean(manager)
+            assert "was moved" not in manager.text
+    assert not (tmp_path / "data" / "archive").exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives every machine 127.0.0.2")

@@ -72,8 +72,61 @@ def contains(whole: Any, part: Any) -> bool:
 
 
 def test_fields_of_ones_own_are_kept(home: Path) -> None:
-    change(home, SYSTEM, "timeouts.coffee_break_sec", 900)
-    assert ConfigLoader(home).load_system().timeouts.model_dump()["coffee_break_sec"] == 900
+    change(home, SYSTEM, "timeouts.x_coffee_break_sec", 900)
+    assert ConfigLoader(home).load_system().timeouts.model_dump()["x_coffee_break_sec"] == 900
+
+
+@pytest.mark.parametrize(
+    ("file", "setting", "meant"),
+    [
+        (LEAGUE, "scoring.win_pints", "win_points"),
+        (LEAGUE, "participents", "participants"),
+        (SYSTEM, "timeouts.move_timeout", "move_timeout_sec"),
+        (AGENTS, "players.1.display_nam", "display_name"),
+        (AGENTS, "league_manager.end_point", "endpoint"),
+        (GAMES, "games.0.game_typ", "game_type"),
+        (REFEREE, "max_concurrent_match", "max_concurrent_matches"),
+        (PLAYER, "llm.mcp_servers.notes.urls", "url"),
+    ],
+)
+def test_a_key_that_nobody_knows_is_refused_with_the_one_that_was_meant(
+    home: Path, file: str, setting: str, meant: str
+) -> None:
+    change(home, PLAYER, "llm.mcp_servers", {"notes": {"url": "http://localhost:9000/mcp"}})
+    change(home, file, setting, 1)
+    told = mistake(home, file)
+    assert f"{file}: {setting}: no such setting (" in told
+    assert f"did you mean {meant}? " in told
+    assert told.endswith("; a key of your own begins with x_")
+
+
+def test_a_required_key_that_is_misspelt_is_named_as_it_stands_there(home: Path) -> None:
+    change(home, LEAGUE, "league_id", MISSING)
+    change(home, LEAGUE, "leage_id", LEAGUE_ID)
+    assert "leage_id: no such setting (did you mean league_id? " in mistake(home, LEAGUE)
+
+
+def test_a_manager_has_one_address_in_both_files(home: Path) -> None:
+    change(home, AGENTS, "league_manager.endpoint", "http://localhost:8055/mcp")
+    told = mistake(home, AGENTS)
+    assert f"{home / 'config' / AGENTS}: league_manager.endpoint: port 8055, but" in told
+    assert f"{home / 'config' / SYSTEM} says 8000 (network.default_league_manager_port)" in told
+    change(home, SYSTEM, "network.default_league_manager_port", 8055)
+    assert ConfigLoader(home).load_agents().league_manager.endpoint == "http://localhost:8055/mcp"
+
+
+def test_a_manager_on_another_machine_has_the_port_that_it_has_there(home: Path) -> None:
+    change(home, AGENTS, "league_manager.endpoint", "http://lab-7:8055/mcp")
+    assert ConfigLoader(home).load_agents().league_manager.endpoint == "http://lab-7:8055/mcp"
+    change(home, SYSTEM, "network.base_host", "lab-7")
+    assert "league_manager.endpoint: port 8055, but" in mistake(home, AGENTS)
+
+
+def test_a_port_that_is_set_for_one_run_is_where_agents_look_for_the_manager(home: Path) -> None:
+    loader = ConfigLoader(home, {"network.default_league_manager_port": 8055})
+    assert loader.load_agents().league_manager.endpoint == "http://localhost:8055/mcp"
+    change(home, AGENTS, "league_manager.endpoint", "http://[::1]:8000/mcp")
+    assert loader.load_agents().league_manager.endpoint == "http://[::1]:8055/mcp"
 
 
 @pytest.mark.parametrize("file", LOADERS)

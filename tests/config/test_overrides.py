@@ -89,6 +89,11 @@ def test_an_unknown_path_is_named(home: Path, path: str) -> None:
         loader(home, f"{path}=1")
 
 
+def test_an_unknown_path_is_named_with_the_one_that_was_meant(home: Path) -> None:
+    with pytest.raises(ConfigError, match=r"; did you mean scoring\.win_points\?$"):
+        loader(home, "scoring.win_pints=1")
+
+
 @pytest.mark.parametrize(
     ("setting", "problem"),
     [

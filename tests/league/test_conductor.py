@@ -286,6 +286,19 @@ async def test_the_league_waits_for_its_only_referee_and_goes_on_when_it_is_back
     assert ids(referee) == ["R1M1"]
 
 
+async def test_a_league_whose_referee_is_gone_goes_on_with_a_new_one(office: OfficeMaker) -> None:
+    here = office({**QUICK, "circuit_breaker.probe_after_sec": 600})
+    await here.seat_players(2)
+    gone = await here.seat_referee()
+    here.network.detach(gone.endpoint)
+    await here.start()
+    await here.event(lambda event: isinstance(event, AgentStateChanged) and event.state == "SUSPENDED")
+    late = await here.seat_referee()
+    await here.completed()
+    assert ids(late) == ["R1M1"]
+    assert late.heard("notify_round"), "it is told of the round that is played"
+
+
 async def test_a_match_passed_on_goes_to_the_least_busy_of_the_others(office: OfficeMaker) -> None:
     """REF02 has its own match in hand, so REF03 gets that of REF01."""
     here = office()

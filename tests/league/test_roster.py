@@ -11,7 +11,7 @@ from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentRegistered, RegistrationRefused
 from agent_league.testing.peers import ScriptedPlayer
 from tests.league.conftest import OfficeMaker
-from tests.league.office import LEAGUE_ID, MANAGER, Office
+from tests.league.office import LEAGUE_ID, MANAGER, Office, within
 from tests.protocol.examples_v1 import example as v1
 
 OPEN_NETWORK = {"network.allowed_hosts": ["*"]}
@@ -307,18 +307,31 @@ async def test_a_look_alike_of_a_name_that_is_taken_is_rejected(office: OfficeMa
         assert_rejected(await here.register(alike, address(2)), "Duplicate display name")
 
 
-@pytest.mark.parametrize("role", ["player", "referee"])
-async def test_a_new_agent_is_rejected_after_the_start(office: OfficeMaker, role: str) -> None:
+async def test_a_new_player_is_rejected_after_the_start_and_a_referee_is_not(office: OfficeMaker) -> None:
     here = office()
     await started(here)
-    answer = await here.register("Latecomer", address(40), role=role)
-    assert_rejected(answer, "Registration closed", role)
+    assert_rejected(await here.register("Latecomer", address(40)), "Registration closed")
+    answer = await here.register("Latecomer", address(41), role="referee")
+    assert (answer["status"], answer["referee_id"]) == ("ACCEPTED", "REF02")
+    assert {member.state for member in here.manager.season.roster.of(Role.REFEREE)} == {AgentState.ACTIVE}
 
 
-async def test_a_new_agent_is_rejected_after_the_end(office: OfficeMaker) -> None:
+async def test_a_new_player_is_rejected_after_the_end_and_a_referee_is_told_of_it(office: OfficeMaker) -> None:
     here = office()
     await here.play(2)
     assert_rejected(await here.register("Latecomer", address(40)), "Registration closed")
+    late = await here.seat_referee()
+    assert await within(late.hears("notify_league_completed"))
+    member = here.manager.season.roster.get(late.referee_id)
+    assert member is not None
+    assert member.state is AgentState.SHUTDOWN
+
+
+async def test_an_organiser_who_closes_the_registration_keeps_out_players_alone(office: OfficeMaker) -> None:
+    here = office()
+    await here.manage("CLOSE_REGISTRATION")
+    assert_rejected(await here.register("Latecomer", address(40)), "Registration closed")
+    assert (await here.register("Latecomer", address(41), role="referee"))["status"] == "ACCEPTED"
 
 
 async def test_a_full_league_rejects_players_and_still_takes_referees(office: OfficeMaker) -> None:

@@ -144,10 +144,14 @@ def test_notices_and_orders_are_answered_with_status_ok(traffic: list[Exchange])
 
 
 def test_both_kinds_of_a_registration_are_answered(sent: Sent) -> None:
-    for message_type in ("LEAGUE_REGISTER_RESPONSE", "REFEREE_REGISTER_RESPONSE"):
+    refused = {
+        "LEAGUE_REGISTER_RESPONSE": "Registration closed",
+        "REFEREE_REGISTER_RESPONSE": "Unsupported game type",
+    }
+    for message_type, reason in refused.items():
         answers = {message["status"]: message for message in of_type(sent, message_type)}
         assert answers["ACCEPTED"]["reason"] is None
-        assert answers["REJECTED"]["reason"] == "Registration closed"
+        assert answers["REJECTED"]["reason"] == reason
         assert answers["REJECTED"]["auth_token"] is None
 
 

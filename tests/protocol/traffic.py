@@ -171,11 +171,10 @@ def _guests() -> list[ScriptedPlayer]:
 
 
 async def _come_too_late(outside: Outside, manager: str) -> None:
-    """A player and a referee that are refused."""
+    """A player that is refused, and a referee that would not be if it took the game."""
     await ScriptedPlayer("Latecomer", "http://localhost:8190/mcp").register(outside, manager)
-    frame = merged(
-        requests_by_method()["register_referee"], {"params": {"referee_meta": {"display_name": "Latecomer"}}}
-    )
+    other = {"display_name": "Latecomer", "game_types": ["chess"]}
+    frame = merged(requests_by_method()["register_referee"], {"params": {"referee_meta": other}})
     await outside.exchange(manager, json.dumps(frame).encode(), LIMIT)
 
 

@@ -251,6 +251,28 @@ async def test_one_who_waits_to_come_back_does_so_at_once_when_the_manager_calls
     assert loop.time() - called < 0.1
 
 
+@in_virtual_time
+async def test_a_call_of_a_new_league_that_overtakes_its_answer_is_judged_by_that_answer(log: JsonLogger) -> None:
+    """The agent still has the key of an earlier league at this address."""
+    earlier = SigningKey.new().public
+    kept = {"agent_id": "P01", "auth_token": "tok-p01-old", "league_id": "L1", "public_key": earlier}
+    agent = Agent(log, Pocket(kept))
+    calls: list[asyncio.Task[None]] = []
+
+    async def answer_after_a_notice(params: Any) -> Any:
+        if "auth_token" in params:
+            return refused("E012")
+        calls.append(asyncio.create_task(agent.session.check_manager(manager_token("P01"))))
+        await asyncio.sleep(1)
+        return ACCEPTED
+
+    agent.meets(answer_after_a_notice)
+    await agent.session.register()
+    await calls[0]
+    with pytest.raises(Refusal):
+        await agent.session.check_manager(manager_token("P02"))
+
+
 SPOILT: dict[str, dict[str, Any]] = {
     "nothing in it": {},
     "an id that leads out of the folder": {"agent_id": "../../evil", "auth_token": "tok-x"},

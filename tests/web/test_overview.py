@@ -185,6 +185,15 @@ def test_agents_in_trouble_come_first_then_referees_then_players_by_id(tmp_path:
     assert [row["agent_id"] for row in rows[:6]] == ["P03", "P11", "REF01", "REF02", "P01", "P02"]
 
 
+def test_agents_of_a_finished_league_are_finished_and_not_shut_down(tmp_path: Path) -> None:
+    season = season_of(3, 0)
+    reader = reader_of(season, tmp_path)
+    play_on(season, 3)
+    page = shown(reader)
+    assert page.count(">finished<") == 5
+    assert ">shutdown<" not in page
+
+
 def test_whom_the_organiser_suspended_is_so_after_the_end_too(tmp_path: Path) -> None:
     season = season_of(3, 0)
     reader = reader_of(season, tmp_path)

@@ -14,7 +14,7 @@ from agent_league.config import ConfigLoader
 from agent_league.errors import UserError
 from agent_league.league.takeover import open_store
 from agent_league.model.agents import Role
-from agent_league.storage.archive import archive_league
+from agent_league.storage.archive import LEAGUE, archive_league
 from agent_league.storage.base import DISMISSED, Saved
 from agent_league.storage.files import read_object, write_json
 from agent_league.storage.lock import Locked, holder_of, locked
@@ -30,8 +30,19 @@ def alone(home: Path, league_id: str, endpoint: str) -> Iterator[None]:
     except Locked as other:
         raise UserError(
             f"{league_id} of {home} is being conducted already, by the League Manager at {other}. Stop that one first;"
-            " for another league beside it, name another folder with --home."
+            " for another league beside it, name another folder with --home, or give a `league manager` another league"
+            " (--league-id or --game) and --port."
         ) from None
+
+
+def check_nobody_else_plays(home: Path, league_id: str) -> None:
+    """Refuse a run whose players would take the files of those of another league; managers alone get along."""
+    for other, manager in conducted(home).items():
+        if other != league_id:
+            raise UserError(
+                f"{other} of {home} is being conducted, by the League Manager at {manager}, and its players may have"
+                " the ids and files of those of this run. Play elsewhere with --home, or stop that one first."
+            )
 
 
 def conducted(home: Path) -> dict[str, str]:
@@ -81,6 +92,12 @@ def begin_anew(home: Path, league_id: str, store: str | None, seats: Sequence[Se
     moved = archive_league(home, league_id, label, sorted(players))
     write_json(DataPaths(home).store_name(league_id), {"store": opened.name_in(home)})
     return moved
+
+
+def describe_moved(moved: Path) -> str:
+    """Say what was moved aside to make room for a new league."""
+    what = "The data of an earlier league was" if (moved / LEAGUE).is_dir() else "The players' earlier histories were"
+    return f"{what} moved to {moved}."
 
 
 def _check_store(home: Path, league_id: str, name: str) -> None:

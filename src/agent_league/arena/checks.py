@@ -15,6 +15,7 @@ from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import there_are
 from agent_league.players.strategies import check_strategy, not_installed
 
+PER_ROUND = "scheduling.matches_per_round"
 REGISTRY = "games/games_registry.json"
 
 
@@ -27,6 +28,7 @@ def chosen_league(
 ) -> LeagueConfig:
     """The league that somebody asks for, with all that its game is played by; a game and parameters win over its file.
 
+    Rounds are full, whatever the number of players, unless `--set` or the file of a league that was named splits them.
     Raises UnknownGame and BadParameters, which are about what was asked for.
     """
     league = loader.load_league(league_id, game_type)
@@ -39,10 +41,14 @@ def chosen_league(
             " `league games` lists what is"
         )
     with _said_in(loader, file, "game_parameters"):
-        game = game.with_parameters(league.game_parameters)
+        game = _with_known(game, league.game_parameters)
     game = _asked(game, parameters)
     title = league.display_name or f"{game.title or game.game_type} League"
-    return league.model_copy(update={"display_name": title, "game_parameters": dict(game.parameters)})
+    own: dict[str, Any] = {"display_name": title, "game_parameters": dict(game.parameters)}
+    is_named = league_id is not None or game_type is not None
+    if not (is_named and loader.has_league_file(league.league_id)) and PER_ROUND not in loader.overrides:
+        own["scheduling"] = league.scheduling.model_copy(update={"matches_per_round": None})
+    return league.model_copy(update=own)
 
 
 def configured_game(loader: ConfigLoader | None, game_type: str, parameters: Mapping[str, Any]) -> Game:
@@ -69,18 +75,23 @@ def registered_game(loader: ConfigLoader, registry: GamesRegistry, game_type: st
     game = playable(game_type, {})
     index = next((index for index, entry in enumerate(registry.games) if entry.game_type == game_type), 0)
     with _said_in(loader, REGISTRY, f"games.{index}.parameters"):
-        return game.with_parameters(registry.parameters(game_type))
+        return _with_known(game, registry.parameters(game_type))
 
 
 def _asked(game: Game, parameters: Mapping[str, Any]) -> Game:
-    """A game under parameters that it must know, tried out; only a source can tell what its own games take."""
+    """A game under parameters that it must know, tried out."""
+    game = _with_known(game, parameters)
+    try_out(game)
+    return game
+
+
+def _with_known(game: Game, parameters: Mapping[str, Any]) -> Game:
+    """A game under parameters that it must know; only a source can tell what its own games take."""
     known = {**game.parameters, **dict.fromkeys(REPEATING)}
     unknown = next((name for name in parameters if name not in known), None)
     if unknown is not None and ":" not in game.game_type:
         raise BadParameters(f"{game.game_type} has no parameter {unknown!r} {there_are(unknown, [*known])}")
-    game = game.with_parameters(parameters)
-    try_out(game)
-    return game
+    return game.with_parameters(parameters)
 
 
 @contextmanager

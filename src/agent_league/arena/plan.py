@@ -136,7 +136,7 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
         problem = f"`league run` stays on this machine; expected {expected}, found {network.base_host!r}"
         raise loader.wrong("system.json", "network.base_host", problem)
     if request.players is not None or request.people:
-        league = _resized(league, everybody, "scheduling.matches_per_round" in loader.overrides)
+        league = _resized(league, everybody)
     if request.protocol == "v1" and "scheduling.format" not in loader.overrides:
         league = _doubled(league)
     check_size(loader, league, everybody)
@@ -256,13 +256,10 @@ class _Ports:
                     )
 
 
-def _resized(league: LeagueConfig, players: int, keep_rounds: bool) -> LeagueConfig:
-    """The same league for another number of players: room for all, and full rounds unless these were set."""
+def _resized(league: LeagueConfig, players: int) -> LeagueConfig:
+    """The same league with room for so many players."""
     participants = league.participants.model_copy(update={"max_players": max(players, league.participants.max_players)})
-    update: dict[str, object] = {"participants": participants}
-    if not keep_rounds:
-        update["scheduling"] = league.scheduling.model_copy(update={"matches_per_round": None})
-    return league.model_copy(update=update)
+    return league.model_copy(update={"participants": participants})
 
 
 def _doubled(league: LeagueConfig) -> LeagueConfig:

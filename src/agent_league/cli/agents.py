@@ -30,6 +30,7 @@ from agent_league.cli.options import (
 from agent_league.config import ConfigLoader
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import there_are
+from agent_league.model.result_words import counted
 
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Manager = Annotated[str | None, typer.Option(help="The League Manager's address.", metavar="URL")]
@@ -55,12 +56,14 @@ def manager(
 ) -> None:
     """Run a League Manager.
 
-    It starts the league once --players and --referees have registered (default: as many as agents_config.json has
-    active), or on `league start`. An unfinished league of this SHARED folder is continued where it stopped. A league of
-    --game GAME has an id and data of its own, league_GAME, unless --league-id names another.
+    It starts the league once --players and --referees have registered (default: the players that agents_config.json has
+    active, and one referee), or on `league start`; referees may come at any time. An unfinished league of this SHARED
+    folder is continued where it stopped. Every round has all its pairs, unless --set scheduling.matches_per_round=K or
+    the file of a league that you name splits it. A league of --game GAME has an id and data of its own, league_GAME,
+    unless --league-id names another.
     """
     from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.beginning import alone, begin_anew, progress, unfinished
+    from agent_league.arena.beginning import alone, begin_anew, describe_moved, progress, unfinished
     from agent_league.arena.checks import check_size, chosen_league
     from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import ManagerSeat, Watchers
@@ -75,7 +78,7 @@ def manager(
         league = chosen_league(loader, loader.load_games_registry(), league_id, game, parameters_of(param))
     agents = loader.load_agents()
     players = len(agents.active_players) if players is None else players
-    referees = len(agents.active_referees) if referees is None else referees
+    referees = min(1, len(agents.active_referees)) if referees is None else referees
     if players:
         check_size(loader, league, players)
     port = port or system.network.default_league_manager_port
@@ -93,11 +96,11 @@ def manager(
         if saved:
             say(f"Going on with the league that was left unfinished: {progress(saved)}. (--new begins another.)")
         elif moved := begin_anew(home, league.league_id, store):
-            say(f"The data of an earlier league was moved to {moved}.")
+            say(describe_moved(moved))
         per_round, full = league.scheduling.matches_per_round, players // 2
         if per_round is not None and per_round < full:
             say(f"Rounds are split: scheduling.matches_per_round is {per_round}, a full round has {full} matches.")
-        awaited = f"{players} players and {referees} referees, or " if players and referees else ""
+        awaited = f"{players} players and {counted(referees, 'referee')}, or " if players and referees else ""
 
         def ready() -> None:
             say(f"League Manager of {league.league_id} at {endpoint}; the game is {league.game_type}.")
@@ -125,7 +128,10 @@ def referee(
     settings: Set = None,
     exit_when_done: ExitWhenDone = False,
 ) -> None:
-    """Run a Referee. It waits for the manager where that isn't there yet."""
+    """Run a Referee. It waits for the manager where that isn't there yet.
+
+    With a --port and neither --referee-id nor --name it is the referee that agents_config.json has at this port.
+    """
     from agent_league.arena.addresses import own_endpoint
     from agent_league.arena.checks import check_games
     from agent_league.arena.hosting import check_ports, first_free, run_async
@@ -137,7 +143,8 @@ def referee(
     check_name(name)
     home, loader = open_home(home, with_strict(settings, strict=strict))
     system = loader.load_system()
-    entry = next((entry for entry in loader.load_agents().referees if entry.referee_id == referee_id), None)
+    entry = loader.load_agents().find_referee(referee_id, None if name else port)
+    referee_id = entry.referee_id if entry else referee_id
     known = entry or loader.load_referee_defaults()
     with naming_options():
         if game:
@@ -193,7 +200,10 @@ def player(
         bool, typer.Option("--stay", help="After LEAGUE_COMPLETED, wait for the next league there and join it.")
     ] = False,
 ) -> None:
-    """Run a Player. It waits for the manager where that isn't there yet."""
+    """Run a Player. It waits for the manager where that isn't there yet.
+
+    With a --port and neither --player-id nor --name it is the player that agents_config.json has at this port.
+    """
     from agent_league.arena.addresses import own_endpoint
     from agent_league.arena.checks import usable_strategies, with_model
     from agent_league.arena.hosting import check_ports, first_free, run_async
@@ -207,7 +217,8 @@ def player(
     check_name(name)
     home, loader = open_home(home, with_strict(settings, strict=strict))
     system = loader.load_system()
-    entry = next((entry for entry in loader.load_agents().players if entry.player_id == player_id), None)
+    entry = loader.load_agents().find_player(player_id, None if name else port)
+    player_id = entry.player_id if entry else player_id
     defaults = with_model(loader.load_player_defaults(), model, base_url)
     known = entry or defaults
     chosen = usable_strategies(loader, [strategy] if strategy else [], defaults)[0]

@@ -34,6 +34,8 @@ def tell_event(event: Event) -> None:
             line = f"Round {event.round.round_id}"
         case MatchFinished():
             line = f"  {event.result.match_id}: {ending(event.result, {})}"
+        case RoundCompleted(is_last=True):
+            return  # the final table follows
         case RoundCompleted():
             console.print(standings_table(event.standings, f"After round {event.round_id}"))
             return

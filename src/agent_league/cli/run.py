@@ -80,11 +80,20 @@ def run(
 ) -> None:
     """Start a manager, referees and players, play the league, show it live, print the table.
 
-    With --players every round has all its pairs; --set scheduling.matches_per_round=K splits rounds again. A league of
-    --game GAME has an id and data of its own, league_GAME, unless --league-id names another.
+    Every round has all its pairs, unless --set scheduling.matches_per_round=K or the file of a league that you name
+    splits it. A league of --game GAME has an id and data of its own, league_GAME, unless --league-id names another.
     """
     from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.beginning import alone, begin_anew, keep_request, progress, resumed, unfinished
+    from agent_league.arena.beginning import (
+        alone,
+        begin_anew,
+        check_nobody_else_plays,
+        describe_moved,
+        keep_request,
+        progress,
+        resumed,
+        unfinished,
+    )
     from agent_league.arena.hosting import check_ports
     from agent_league.arena.plan import LeagueRequest, make_plan
     from agent_league.players.strategies import unsuited
@@ -122,6 +131,7 @@ def run(
     check_ports(plan.seats)
     endpoint = own_endpoint(plan.manager.host, plan.manager.port, plan.system.network.base_host)
     with alone(home, plan.league.league_id, endpoint):
+        check_nobody_else_plays(home, plan.league.league_id)
         if not resume:
             if not new and (left := unfinished(home, plan.league.league_id, store)):
                 raise UserError(
@@ -130,7 +140,7 @@ def run(
                     " elsewhere with --home."
                 )
             if moved := begin_anew(home, plan.league.league_id, store, plan.seats):
-                say(f"The data of an earlier league was moved to {moved}.")
+                say(describe_moved(moved))
             keep_request(replace(request, store=None), plan.league.league_id, loader.overrides)
         if not no_web and not json:
             say_where(endpoint, plan.people)

@@ -3,9 +3,11 @@
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -19,12 +21,19 @@ from agent_league.config.models import (
     RefereeEntry,
     Settings,
     SystemConfig,
+    port_of,
+    with_port,
 )
 from agent_league.config.overrides import apply_overrides
 from agent_league.errors import ConfigError
-from agent_league.model.names import is_safe_name
+from agent_league.model.names import is_safe_name, there_are
 
 S = TypeVar("S", bound=Settings)
+AGENTS_FILE = "agents/agents_config.json"
+MANAGER_PORT = "network.default_league_manager_port"
+THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+OWN_KEYS = "x_"
+"""How keys begin that are somebody's own; nobody else reads them."""
 NOT_IN_IDS = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -44,7 +53,19 @@ class ConfigLoader:
         return system
 
     def load_agents(self) -> AgentsConfig:
-        return self._load("agents/agents_config.json", AgentsConfig)
+        """Read the agents; a manager on this machine must be at the port that system.json says."""
+        agents = self._load(AGENTS_FILE, AgentsConfig)
+        network = self.load_system().network
+        manager, port = agents.league_manager, network.default_league_manager_port
+        host = urlsplit(manager.endpoint).hostname
+        if port_of(manager.endpoint) == port or host not in (*THIS_MACHINE, network.base_host):
+            return agents
+        if MANAGER_PORT in self.overrides:
+            moved = manager.model_copy(update={"endpoint": with_port(manager.endpoint, port)})
+            return agents.model_copy(update={"league_manager": moved})
+        said = f"{self.path('system.json')} says {port} ({MANAGER_PORT})"
+        problem = f"port {port_of(manager.endpoint)}, but {said}; the manager has one address, so change one of the two"
+        raise ConfigError(self.path(AGENTS_FILE), "league_manager.endpoint", problem)
 
     def load_league(self, league_id: str | None = None, game_type: str | None = None) -> LeagueConfig:
         """A league's file; without an id, that of `default_league_id`.
@@ -55,7 +76,7 @@ class ConfigLoader:
         if game_type is None:
             return self._load_league_file(league_id)
         league_id = league_id or f"league_{NOT_IN_IDS.sub('_', game_type)}"[:100]
-        if self.path(f"leagues/{league_id}.json").is_file() or not is_safe_name(league_id):
+        if self.has_league_file(league_id) or not is_safe_name(league_id):
             league = self._load_league_file(league_id)
         else:
             own = {"league_id": league_id, "created_at": None}
@@ -66,10 +87,13 @@ class ConfigLoader:
         other = {"game_type": game_type, "game_parameters": parameters, "display_name": ""}
         return league.model_copy(update=other)
 
+    def has_league_file(self, league_id: str) -> bool:
+        """Tell whether a league has a file of its own."""
+        return self.path(f"leagues/{league_id}.json").is_file()
+
     def league_file(self, league_id: str) -> str:
         """Where what a league is made of can be changed."""
-        own = f"leagues/{league_id}.json"
-        return own if self.path(own).is_file() else f"leagues/{self.load_system().default_league_id}.json"
+        return f"leagues/{league_id if self.has_league_file(league_id) else self.load_system().default_league_id}.json"
 
     def load_games_registry(self) -> GamesRegistry:
         return self._load("games/games_registry.json", GamesRegistry)
@@ -91,7 +115,9 @@ class ConfigLoader:
         known = set(self._overrides_for(SystemConfig)) | set(self._overrides_for(LeagueConfig))
         for path in self.overrides:
             if path not in known:
-                raise ConfigError("--set", path, "no such setting in system.json or the league file")
+                near = get_close_matches(path, [*_setting_paths(SystemConfig), *_setting_paths(LeagueConfig)], n=1)
+                meant = f"; did you mean {near[0]}?" if near else ""
+                raise ConfigError("--set", path, f"no such setting in system.json or the league file{meant}")
 
     def path(self, name: str) -> Path:
         return self.root / "config" / name
@@ -137,6 +163,11 @@ class ConfigLoader:
             raise ConfigError(path, "", f"not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
         if not isinstance(data, dict):
             raise ConfigError(path, "", f"expected an object, found {type(data).__name__}")
+        if unknown := _find_unknown_key(model, data):
+            setting, known = unknown
+            name_of_key = setting.rpartition(".")[2]
+            hint = f"no such setting {there_are(name_of_key, known)}; a key of your own begins with {OWN_KEYS}"
+            raise ConfigError(path, setting, hint)
         if overrides:
             data = apply_overrides(data, overrides)
         try:
@@ -156,7 +187,7 @@ class ConfigLoader:
     def _entry(self, kind: str, agent_id: str, entries: Mapping[str, S]) -> S:
         if agent_id not in entries:
             known = ", ".join(entries) or "none"
-            raise ConfigError(self.path("agents/agents_config.json"), kind, f"no {agent_id!r} (there are: {known})")
+            raise ConfigError(self.path(AGENTS_FILE), kind, f"no {agent_id!r} (there are: {known})")
         return entries[agent_id]
 
 
@@ -172,6 +203,37 @@ def _knows(model: type[Settings], path: list[str]) -> bool:
     if len(path) == 1:
         return not (isinstance(inner, type) and issubclass(inner, Settings))
     return isinstance(inner, type) and issubclass(inner, Settings) and _knows(inner, path[1:])
+
+
+def _setting_paths(model: type[Settings]) -> Iterator[str]:
+    """List the paths of all settings of a file."""
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, Settings):
+            yield from (f"{name}.{path}" for path in _setting_paths(inner))
+        else:
+            yield name
+
+
+def _find_unknown_key(annotation: Any, data: Any) -> tuple[str, list[str]] | None:
+    """Find the path of the first key in a file's data that its model doesn't know, and the keys it knows there."""
+    inside: Iterator[tuple[str, Any, Any]] = iter(())
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        if not isinstance(data, dict):
+            return None
+        fields = annotation.model_fields
+        unknown = next((key for key in data if key not in fields and not key.startswith(OWN_KEYS)), None)
+        if unknown is not None:
+            return unknown, [*fields]
+        inside = ((key, fields[key].annotation, data[key]) for key in data if key in fields)
+    elif get_origin(annotation) is tuple and isinstance(data, list):
+        inside = ((str(index), get_args(annotation)[0], item) for index, item in enumerate(data))
+    elif get_origin(annotation) is dict and isinstance(data, dict):
+        inside = ((key, get_args(annotation)[1], item) for key, item in data.items())
+    for key, inner, value in inside:
+        if found := _find_unknown_key(inner, value):
+            return f"{key}.{found[0]}", found[1]
+    return None
 
 
 def _is_set(setting: str, overrides: Mapping[str, Any]) -> bool:

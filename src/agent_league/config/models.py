@@ -1,12 +1,13 @@
 """The files of `SHARED/config` as models, one a file.
 
 The seeds' fields are required where a league can't do without them; ours beside them have defaults, so that a file
-written from the seeds alone is read. Unknown fields are kept.
+written from the seeds alone is read. Fields of one's own (`x_...`) are kept; the loader refuses other unknown ones.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -24,8 +25,29 @@ def _in_order(ports: tuple[int, int]) -> tuple[int, int]:
 PortRange = Annotated[tuple[Port, Port], AfterValidator(_in_order)]
 
 
+def port_of(endpoint: str) -> int:
+    """Tell the port of an address; one that names none has that of its scheme."""
+    parts = urlsplit(endpoint)
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def with_port(endpoint: str, port: int) -> str:
+    """Name another port in an address."""
+    parts = urlsplit(endpoint)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return parts._replace(netloc=f"{host}:{port}").geturl()
+
+
+def _has_port(endpoint: str) -> bool:
+    try:
+        port_of(endpoint)
+    except ValueError:  # not a number, or none that a port may have
+        return False
+    return True
+
+
 def _callable(address: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/]+/\S*", address):
+    if not re.fullmatch(r"https?://[^\s/]+/\S*", address) or not _has_port(address):
         raise ValueError("Input should be an address such as http://localhost:8000/mcp")
     return address
 
@@ -167,6 +189,18 @@ class AgentsConfig(Settings):
     league_manager: ManagerEntry
     referees: tuple[RefereeEntry, ...] = ()
     players: tuple[PlayerEntry, ...] = ()
+
+    def find_referee(self, referee_id: str | None, port: int | None) -> RefereeEntry | None:
+        """Find a referee's entry by its id or, where none is given, by the port of its address."""
+        if referee_id is not None:
+            return next((entry for entry in self.referees if entry.referee_id == referee_id), None)
+        return next((entry for entry in self.referees if port_of(entry.endpoint) == port), None)
+
+    def find_player(self, player_id: str | None, port: int | None) -> PlayerEntry | None:
+        """Find a player's entry by its id or, where none is given, by the port of its address."""
+        if player_id is not None:
+            return next((entry for entry in self.players if entry.player_id == player_id), None)
+        return next((entry for entry in self.players if port_of(entry.default_endpoint) == port), None)
 
     @property
     def active_referees(self) -> tuple[RefereeEntry, ...]:

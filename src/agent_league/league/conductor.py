@@ -398,7 +398,7 @@ class Conductor:
                 self._going_on.set()
             case AgentStateChanged(state=AgentState.ACTIVE):
                 self._back.set()
-            case AgentRegistered(returned=True):
+            case AgentRegistered():
                 self._welcome(event.agent_id)
             case _:
                 pass
@@ -417,7 +417,7 @@ class Conductor:
             verdict.set_result(played)
 
     def _welcome(self, agent_id: str) -> None:
-        """Tells one who comes back what it may have missed."""
+        """Tells one who comes back, or a referee that comes late, what it may have missed."""
         for refusals in self._refusals.values():
             refusals.pop(agent_id, None)  # it may take them now
         self._back.set()

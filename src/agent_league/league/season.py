@@ -62,6 +62,8 @@ STANDS = {
     Phase.COMPLETED: "is over",
 }
 """The phases in words."""
+JOINS_AS = {Phase.RUNNING: AgentState.ACTIVE, Phase.COMPLETED: AgentState.SHUTDOWN}
+"""The state of a referee that is admitted after the start."""
 
 
 class Season:
@@ -124,7 +126,7 @@ class Season:
 
     @property
     def is_open(self) -> bool:
-        """Whether agents that are not in yet may register."""
+        """Whether players that are not in yet may register; referees may at any time."""
         return self._closed_because() is None
 
     @property
@@ -140,8 +142,11 @@ class Season:
         is_open = self.phase is Phase.REGISTRATION  # to those who are in, whatever the organiser says
         is_v1 = application.how.protocol == PROTOCOL_V1
         before = {member.agent_id: member.agent for member in self.roster} if is_open and is_v1 else {}
-        admission = self.roster.register(application, closed=self._closed_because(), now=now)
+        closed = self._closed_because() if application.role is Role.PLAYER else None
+        admission = self.roster.register(application, closed=closed, now=now)
         member = admission.member
+        if not admission.returned and self.phase is not Phase.REGISTRATION:
+            member.state = advance(member.state, JOINS_AS[self.phase])
         if member.role is Role.PLAYER:
             for table in (self._table, self._after_round):
                 table.enter(member.agent_id, member.agent.display_name)
@@ -207,7 +212,7 @@ class Season:
         )
 
     def set_open(self, *, is_open: bool) -> None:
-        """Opens or closes the registration to agents that are not in yet; raises a Refusal after the start."""
+        """Opens or closes the registration to players that are not in yet; raises a Refusal after the start."""
         self._require(Phase.REGISTRATION)
         if is_open != self._row.registration_open:
             self._keep_season(registration_open=is_open)
@@ -342,7 +347,8 @@ class Season:
         if self._after_round is not self._table:
             for result in self.results_of(self.schedule.rounds[round_id - 1]):
                 self._after_round.record(result)
-        self._tell(RoundCompleted(round_id, self.standings_after_round()))
+        is_last = round_id == len(self.schedule.rounds)
+        self._tell(RoundCompleted(round_id, self.standings_after_round(), is_last))
 
     def complete(self) -> None:
         self._enter(Phase.COMPLETED, AgentState.SHUTDOWN)
@@ -462,7 +468,7 @@ class Season:
         return [self.results[pairing.match_id] for pairing in round_.pairings]
 
     def _closed_because(self) -> str | None:
-        """Why nobody new may register, or None."""
+        """Why no new player may register, or None."""
         if self.phase is not Phase.REGISTRATION:
             return "the league has started"
         return None if self._row.registration_open else "registration is closed by the organiser"

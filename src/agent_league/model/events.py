@@ -122,6 +122,8 @@ class RoundCompleted:
 
     round_id: int
     standings: tuple[StandingsRow, ...]
+    is_last: bool = False
+    """Whether the end of the league follows, with the same table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,8 @@ WORDS: Mapping[str, Words] = {
     ),
     "manage_league": Words(
         "Manage the league",
-        "What an organiser may do while a league lives, by `action`. CLOSE_REGISTRATION lets in nobody new, and the"
-        " league doesn't start by itself; OPEN_REGISTRATION ends that; both only before the start. PAUSE lets no"
+        "What an organiser may do while a league lives, by `action`. CLOSE_REGISTRATION lets in no new player, and"
+        " the league doesn't start by itself; OPEN_REGISTRATION ends that; both only before the start. PAUSE lets no"
         " further match begin, those in play end and count; RESUME goes on; both only while it runs. SUSPEND_PLAYER"
         " makes the player of `player_id` lose its matches technically, those in play too, until REINSTATE_PLAYER. What"
         " is so already is answered ok and changes nothing. Answers {status: ok}.",

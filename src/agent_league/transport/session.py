@@ -154,6 +154,9 @@ class Session:
         self.agent_id = applicant.wanted_id
         self.token: str | None = None
         self.league_id: str | None = None
+        self._answered = asyncio.Event()
+        """Set unless a registration is under way."""
+        self._answered.set()
         self.registered = asyncio.Event()
         """Set as long as we have a place in a league, also from an earlier life of this agent."""
         known = self._recall()
@@ -176,6 +179,13 @@ class Session:
 
     async def register(self) -> None:
         """Registers, waiting for the manager where it must; raises LeagueFailed where it refuses for good."""
+        self._answered.clear()
+        try:
+            await self._register()
+        finally:
+            self._answered.set()
+
+    async def _register(self) -> None:
         failures = 0
         self._kept = self._save() or self._kept
         while True:
@@ -249,7 +259,21 @@ class Session:
             )
 
     async def check_manager(self, bearer: str | None) -> None:
-        """Raises a Refusal unless the manager's signature vouches for its call."""
+        """Raises a Refusal unless the manager's signature vouches for its call.
+
+        One that overtakes the manager's answer to our registration is judged by that answer, not by an earlier one.
+        """
+        try:
+            await self._check_manager(bearer)
+        except Refusal:
+            if self._answered.is_set():
+                raise
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_SECONDS):
+                    await self._answered.wait()
+            await self._check_manager(bearer)
+
+    async def _check_manager(self, bearer: str | None) -> None:
         if (verifier := self._verifier) is not None:
             token = bearer or _missing("the manager's signed token must come in the header `Authorization: Bearer`")
             if not self._is_known(token):

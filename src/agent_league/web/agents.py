@@ -31,8 +31,13 @@ def state_of(reader: Reader, member: Member) -> State:
 
 
 def state_words(state: str, *, is_barred: bool) -> str:
-    """A state for people. What the organiser said stands, also when everybody has shut down."""
-    return "suspended by the organiser" if is_barred else state.lower()
+    """A state for people. What the organiser said stands, also after the end.
+
+    The manager tells nobody to shut down: that state means that an agent's league is over.
+    """
+    if is_barred:
+        return "suspended by the organiser"
+    return "finished" if state == AgentState.SHUTDOWN else state.lower()
 
 
 def latency_of(reader: Reader, member: Member) -> float | None:

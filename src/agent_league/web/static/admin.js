@@ -40,7 +40,7 @@
   function switching() {
     if (state.dataset.phase === "REGISTRATION") {
       return state.dataset.open === "true"
-        ? { label: "Close registration", action: "CLOSE_REGISTRATION", done: "Registration is closed: nobody new gets in." }
+        ? { label: "Close registration", action: "CLOSE_REGISTRATION", done: "Registration is closed: no new player gets in." }
         : { label: "Open registration", action: "OPEN_REGISTRATION", done: "Registration is open." };
     }
     return state.dataset.paused === "true"

@@ -1,0 +1,9 @@
+"""Start the league manager: the same as ``league manager`` with the same arguments, from a clean clone too."""
+
+import runpy
+import sys
+from pathlib import Path
+
+LEAGUE = str(Path(__file__).resolve().parent / "league")
+sys.argv = [LEAGUE, "manager", *sys.argv[1:]]
+runpy.run_path(LEAGUE, run_name="__main__")
