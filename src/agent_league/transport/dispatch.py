@@ -15,10 +15,10 @@ from agent_league.errors import FrameCode, FrameError, Refusal
 from agent_league.log import JsonLogger
 from agent_league.model.agents import PLAINLY, How, Role
 from agent_league.protocol.checks import Envelope, check_envelope, read_fields, shown
-from agent_league.protocol.envelope import Message, Sender
+from agent_league.protocol.envelope import ANONYMOUS, Message, Sender
 from agent_league.protocol.methods import METHODS, Caller, Method
 from agent_league.protocol.spellings import REGISTER_PATH, is_of_mcp
-from agent_league.protocol.v2.errors import write_league_error
+from agent_league.protocol.v2.errors import LeagueError, write_league_error
 from agent_league.protocol.v2.registration import RegisterRequest
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.transport import jsonrpc
@@ -38,12 +38,14 @@ OK: Mapping[str, Any] = {"status": "ok"}
 SOMEBODY: Mapping[Caller, str] = {
     Caller.ADMIN: "league_manager",
     Caller.MANAGER: "league_manager",
-    Caller.AGENT: "player:anonymous",
-    Caller.MATCH_PLAYER: "player:anonymous",
-    Caller.REFEREE: "referee:anonymous",
-    Caller.MATCH_REFEREE: "referee:anonymous",
+    Caller.AGENT: f"player:{ANONYMOUS}",
+    Caller.MATCH_PLAYER: f"player:{ANONYMOUS}",
+    Caller.REFEREE: f"referee:{ANONYMOUS}",
+    Caller.MATCH_REFEREE: f"referee:{ANONYMOUS}",
 }
 """How a caller signs who doesn't say who it is."""
+LONGEST_SENTENCE = 300
+"""Characters of somebody else's sentence that are logged."""
 
 
 class Host(Protocol):
@@ -236,7 +238,7 @@ class Dispatcher:
         try:
             reply, outcome = await self._handle(asked, bearer), FINE
         except Refusal as refusal:
-            reply, outcome = self._refuse(refusal, asked), refusal.code
+            reply, outcome = self._refuse(refusal, asked, bearer), refusal.code
         except FrameError as error:
             self._meter.served(asked.method, str(int(error.code)), now() - began)
             raise
@@ -247,6 +249,8 @@ class Dispatcher:
         if asked.fault:
             raise asked.fault
         if asked.method == ACKNOWLEDGED:
+            if asked.params.get("message_type") == LeagueError.TYPE:
+                self._log_league_error(asked.params)
             return OK
         method, handler = self._tools[asked.method]
         try:
@@ -257,6 +261,19 @@ class Dispatcher:
             self._log.error("handler_failed", method=method.name, error=repr(error))
             raise FrameError(FrameCode.INTERNAL_ERROR, "an error of ours; it is in our log") from error
         return reply.to_wire() if isinstance(reply, Message) else reply
+
+    def _log_league_error(self, error: Mapping[str, Any]) -> None:
+        """Log an error that somebody sent by itself, not as an answer."""
+        sentence = error.get("message") or error.get("error_description")
+        self._log.warning(
+            "league_error_received",
+            sender=shown(error.get("sender")),
+            error_code=shown(error.get("error_code")),
+            message=sentence[:LONGEST_SENTENCE] if isinstance(sentence, str) else None,
+            original_message_type=shown(error.get("original_message_type")),
+            affected_player=shown(error.get("affected_player")),
+            action_required=shown(error.get("action_required")),
+        )
 
     async def _admit(self, method: Method, asked: Asked, bearer: str | None) -> Message | Mapping[str, Any]:
         """The message, once envelope, caller and fields are found right, in that order."""
@@ -284,7 +301,7 @@ class Dispatcher:
         if self._tolerated and method.caller is not Caller.APPLICANT:
             self._tolerated(sender.agent_id, how.noted)
 
-    def _refuse(self, refusal: Refusal, asked: Asked) -> dict[str, Any]:
+    def _refuse(self, refusal: Refusal, asked: Asked, bearer: str | None) -> dict[str, Any]:
         self._log.warning(
             "message_refused",
             method=asked.method,
@@ -296,9 +313,9 @@ class Dispatcher:
         known = METHODS.get(asked.method)
         if self._unregistered and known and known.caller is Caller.APPLICANT:
             self._unregistered(str(shown(asked.params.get("sender"))), f"{refusal.code} {refusal.message}")
-        return self._write_refusal(refusal, asked)
+        return self._write_refusal(refusal, asked, bearer)
 
-    def _write_refusal(self, refusal: Refusal, asked: Asked) -> dict[str, Any]:
+    def _write_refusal(self, refusal: Refusal, asked: Asked, bearer: str | None = None) -> dict[str, Any]:
         params = asked.params
         known = METHODS.get(asked.method)
         request = known.request if known else None
@@ -313,6 +330,9 @@ class Dispatcher:
             if isinstance(conversation_id, str)
             else f"conv-error-{next(self._error_numbers):03}",
             original_message_type=message_type[:80] if message_type else None,
+            method=asked.method or None,
+            caller=params.get("sender"),
+            has_token=params.get("auth_token") is not None or bearer is not None,
         ).to_wire()
 
 

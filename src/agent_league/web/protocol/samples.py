@@ -23,7 +23,12 @@ COMMON: Mapping[str, Any] = {
     "choices": {"P01": "even", "P02": "odd"},
     "consequence": "Technical loss after 3 attempts",
     "contact_endpoint": "http://localhost:8101/mcp",
-    "context": {"field": "parity_choice", "expected": ["even", "odd"], "received": "Even"},
+    "context": {
+        "action": "CHOOSE_PARITY_RESPONSE",
+        "field": "parity_choice",
+        "expected": ["even", "odd"],
+        "received": "Even",
+    },
     "conversation_id": "conv-r1m1-001",
     "cost_usd": None,
     "data": {"player_id": "P01", "display_name": "Agent Alpha", "rank": 1, "points": 7},
