@@ -15,6 +15,7 @@ from agent_league.protocol.v1.ids import league_uuid
 V1_REFEREE = "referee"
 """How every referee signs in `league.v1`."""
 EXPECTED_FORMAT = "tok-{agent_id}-{hash}"
+UNKNOWN_TOKEN = "unknown or expired; register again for a new one"  # noqa: S105 - a sentence
 OPEN = frozenset({Caller.ANYBODY, Caller.APPLICANT})
 AUDIENCES = {
     Role.LEAGUE_MANAGER: frozenset({Caller.ADMIN}),
@@ -80,9 +81,9 @@ class Gate:
 
     def _check_admin(self, token: str | None) -> None:
         if token is None:
-            raise _missing("the admin token")
+            raise missing_token("the admin token")
         if not same_hash(token_hash(token), self._admin_token_sha256):
-            raise _invalid("this is not the admin token of this league")
+            raise invalid_token("this is not the admin token of this league")
 
     def _check_token(self, sender: Sender, token: str | None, now: datetime) -> Sender:
         """Whose token it is, which must be the sender."""
@@ -93,12 +94,12 @@ class Gate:
         if not self._tokens_enabled:
             return sender
         if self._is_unknown(sender):
-            raise _not_registered(sender)
+            raise not_registered(sender)
         if token is None:
-            raise _missing("the auth_token from your registration")
+            raise missing_token("the auth_token from your registration")
         if owner is None:
-            raise _invalid("unknown or expired; register again for a new one")
-        raise _invalid(f"this token does not belong to {sender}")
+            raise invalid_token(UNKNOWN_TOKEN)
+        raise invalid_token(f"this token does not belong to {sender}")
 
     def _is_unknown(self, sender: Sender) -> bool:
         """Whether the sender claims an id that nobody has."""
@@ -115,10 +116,10 @@ class Gate:
         member = self._season.roster.get(sender.agent_id)
         known = member is not None and member.role is sender.role
         if not known or (method.caller is Caller.REFEREE and sender.role is not Role.REFEREE):
-            raise _not_registered(sender, needs_referee=method.caller is Caller.REFEREE)
+            raise not_registered(sender, needs_referee=method.caller is Caller.REFEREE)
 
 
-def _not_registered(sender: Sender, *, needs_referee: bool = False) -> Refusal:
+def not_registered(sender: Sender, *, needs_referee: bool = False) -> Refusal:
     """Refuse a sender whom the roster doesn't have: E013 for a referee, else E005."""
     agent_id = sender.agent_id[:80]
     if sender.role is Role.REFEREE or needs_referee:
@@ -128,9 +129,11 @@ def _not_registered(sender: Sender, *, needs_referee: bool = False) -> Refusal:
     return Refusal(ErrorCode.PLAYER_NOT_REGISTERED, sentence, player_id=agent_id)
 
 
-def _missing(what: str) -> Refusal:
+def missing_token(what: str) -> Refusal:
+    """Refuse a call without its token."""
     return Refusal(ErrorCode.AUTH_TOKEN_MISSING, f"'auth_token' must hold {what}", expected_format=EXPECTED_FORMAT)
 
 
-def _invalid(why: str) -> Refusal:
+def invalid_token(why: str) -> Refusal:
+    """Refuse a token that is nobody's, or somebody else's."""
     return Refusal(ErrorCode.AUTH_TOKEN_INVALID, why, expected_format=EXPECTED_FORMAT)

@@ -52,7 +52,10 @@ ALWAYS_SENT: Mapping[str, tuple[str, ...]] = {
     "REFEREE_REGISTER_RESPONSE": ("league_id", "referee_id?", "auth_token?", "reason?"),
     "ROUND_ANNOUNCEMENT": ("league_id",),
     "ROUND_COMPLETED": ("league_id", "matches_completed", "matches_played", "next_round_id?", "summary"),
-    "START_MATCH": ("player_A_id", "player_A_endpoint", "player_B_id", "player_B_endpoint", "match_token"),
+    "START_MATCH": (
+        *("player_A_id", "player_A_endpoint", "player_B_id", "player_B_endpoint", "match_token"),
+        *("player_A.protocol", "player_A.standings", "player_A.token_sha256?"),  # player_B is of the same kind
+    ),
 }
 """Fields that a model may do without and our messages never do; with `?` after its name one may be null there."""
 NUMBER_OF_EVEN_ODD: Mapping[str, Any] = {
