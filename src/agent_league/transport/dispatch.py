@@ -233,12 +233,13 @@ class Dispatcher:
         """The reply or our refusal, counted; raises FrameError."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
+        asked.has_bearer = bearer is not None
         now = self._loop.time
         began = now()
         try:
             reply, outcome = await self._handle(asked, bearer), FINE
         except Refusal as refusal:
-            reply, outcome = self._refuse(refusal, asked, bearer), refusal.code
+            reply, outcome = self._refuse(refusal, asked), refusal.code
         except FrameError as error:
             self._meter.served(asked.method, str(int(error.code)), now() - began)
             raise
@@ -301,7 +302,7 @@ class Dispatcher:
         if self._tolerated and method.caller is not Caller.APPLICANT:
             self._tolerated(sender.agent_id, how.noted)
 
-    def _refuse(self, refusal: Refusal, asked: Asked, bearer: str | None) -> dict[str, Any]:
+    def _refuse(self, refusal: Refusal, asked: Asked) -> dict[str, Any]:
         self._log.warning(
             "message_refused",
             method=asked.method,
@@ -313,9 +314,9 @@ class Dispatcher:
         known = METHODS.get(asked.method)
         if self._unregistered and known and known.caller is Caller.APPLICANT:
             self._unregistered(str(shown(asked.params.get("sender"))), f"{refusal.code} {refusal.message}")
-        return self._write_refusal(refusal, asked, bearer)
+        return self._write_refusal(refusal, asked)
 
-    def _write_refusal(self, refusal: Refusal, asked: Asked, bearer: str | None = None) -> dict[str, Any]:
+    def _write_refusal(self, refusal: Refusal, asked: Asked) -> dict[str, Any]:
         params = asked.params
         known = METHODS.get(asked.method)
         request = known.request if known else None
@@ -332,7 +333,7 @@ class Dispatcher:
             original_message_type=message_type[:80] if message_type else None,
             method=asked.method or None,
             caller=params.get("sender"),
-            has_token=params.get("auth_token") is not None or bearer is not None,
+            has_token=params.get("auth_token") is not None or asked.has_bearer,
         ).to_wire()
 
 

@@ -55,6 +55,8 @@ class Asked:
     """The message of `league.v1` that this one stands for."""
     fault: Refusal | None = None
     """Why that can't be understood."""
+    has_bearer: bool = False
+    """Whether a token came beside it."""
 
     def worded(self, reply: Any) -> Any:
         """The reply in the words of the request's protocol."""
