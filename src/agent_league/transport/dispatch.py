@@ -181,6 +181,19 @@ class Dispatcher:
             asked = Asked(ACKNOWLEDGED, {}, jsonrpc.echoed_id(frame), _is_notification(frame))
         return None if asked.is_notification else asked.answer(self._write_refusal(refusal, asked))
 
+    def _log_league_error(self, error: Mapping[str, Any]) -> None:
+        """Log an error that somebody sent by itself, not as an answer."""
+        sentence = error.get("message") or error.get("error_description")
+        self._log.warning(
+            "league_error_received",
+            sender=shown(error.get("sender")),
+            error_code=shown(error.get("error_code")),
+            message=sentence[:LONGEST_SENTENCE] if isinstance(sentence, str) else None,
+            original_message_type=shown(error.get("original_message_type")),
+            affected_player=shown(error.get("affected_player")),
+            action_required=shown(error.get("action_required")),
+        )
+
     def _encode(self, answers: list[Any] | dict[str, Any]) -> bytes:
         """The answer's bytes; what can't be written as JSON is our fault, and still gets an answer."""
         try:
@@ -262,19 +275,6 @@ class Dispatcher:
             self._log.error("handler_failed", method=method.name, error=repr(error))
             raise FrameError(FrameCode.INTERNAL_ERROR, "an error of ours; it is in our log") from error
         return reply.to_wire() if isinstance(reply, Message) else reply
-
-    def _log_league_error(self, error: Mapping[str, Any]) -> None:
-        """Log an error that somebody sent by itself, not as an answer."""
-        sentence = error.get("message") or error.get("error_description")
-        self._log.warning(
-            "league_error_received",
-            sender=shown(error.get("sender")),
-            error_code=shown(error.get("error_code")),
-            message=sentence[:LONGEST_SENTENCE] if isinstance(sentence, str) else None,
-            original_message_type=shown(error.get("original_message_type")),
-            affected_player=shown(error.get("affected_player")),
-            action_required=shown(error.get("action_required")),
-        )
 
     async def _admit(self, method: Method, asked: Asked, bearer: str | None) -> Message | Mapping[str, Any]:
         """The message, once envelope, caller and fields are found right, in that order."""
