@@ -69,7 +69,7 @@ def plan(home: Path) -> PlanMaker:
 @pytest.fixture
 def fresh_registry() -> Iterator[None]:
     """The games are looked for anew: for a test that puts a package on the path, and for those after it."""
-    caches = (registry._found, registry.load_game, registry.load_source)
+    caches = (registry._found, registry._games_in_files, registry.load_game, registry.load_source)
     for kept in caches:
         kept.cache_clear()
     yield

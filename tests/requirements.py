@@ -151,7 +151,7 @@ REQUIREMENTS = (
     needs(
         "P 4 Error messages",
         "An error has code, name twice, sentence, context and retryable.",
-        "protocol/errors::a_refusal_travels_with_name_sentence_context_and_retryable",
+        "protocol/errors::a_refusal_travels_with_name_sentence_context_and_what_is_to_be_done",
         "protocol/sent::an_error_message_has_the_name_twice_and_the_sentence_beside_it",
     ),
     needs(
@@ -166,6 +166,8 @@ REQUIREMENTS = (
         "The schemas in docs/schemas are those of the code, and everything sent is valid by them.",
         "protocol/schemas::a_schema_file_is_what_the_code_says",
         "protocol/schemas::everything_that_our_agents_send_is_valid",
+        "protocol/schemas::a_message_without_a_field_that_seed_004_requires_is_not_valid",
+        "protocol/schemas::an_example_of_the_seeds_is_valid_by_what_we_accept",
     ),
     # Registration
     needs(
@@ -213,9 +215,55 @@ REQUIREMENTS = (
     ),
     needs(
         "000 Errors",
-        "An unregistered player is E005, an unregistered referee E013.",
+        "An unregistered player is E005, an unregistered referee E013, whatever its token; ours register again.",
+        "league/gate::a_sender_whom_nobody_knows_is_told_so_before_its_token_is_judged",
+        "league/gate::a_caller_that_names_no_sender_is_asked_for_its_token",
+        "referee/report::where_the_manager_does_not_know_it_a_referee_registers_again_and_then_reports",
+        "transport/session::a_token_that_is_refused_is_dropped_and_the_next_try_goes_without",
         "league/gate::with_tokens_turned_off_an_unknown_sender_is_refused",
         "league/gate::a_player_that_reports_a_match_is_refused_with_e013",
+    ),
+    needs(
+        "004 Error Handling",
+        "A LEAGUE_ERROR always says whom it affects and what is to be done (null where no player is concerned), what"
+        " was tried, and that a token came, never which.",
+        "protocol/errors::a_refusal_travels_with_name_sentence_context_and_what_is_to_be_done",
+        "protocol/errors::the_player_that_called_is_the_one_affected_and_nobody_where_no_player_did",
+        "protocol/sent::the_context_of_a_league_error_has_all_fields_of_its_examples",
+        "transport/dispatch::a_refused_token_is_spoken_of_and_never_shown",
+    ),
+    needs(
+        "000 Project Structure",
+        "`doc/protocol-spec.md` and `doc/messageexamples` are written from the models by `league spec`.",
+        "web/specification::the_files_in_doc_are_what_the_code_says",
+        "web/specification::an_example_is_a_message_that_the_code_reads_and_its_schema_allows",
+        "web/specification::an_example_has_no_field_that_our_agents_never_send",
+        "web/specification::the_command_writes_the_files",
+    ),
+    needs(
+        "000 Project Structure",
+        "Whoever edits agents/player/strategy.py or agents/referee/game_logic.py changes how main.py there plays.",
+        "cli/agent_folders::a_player_plays_by_the_strategy_in_its_folder",
+        "cli/agent_folders::a_referee_plays_by_the_rules_in_its_folder_and_manager_and_players_know_them",
+        "cli/agent_folders::the_rules_of_the_folder_keep_the_contract_and_are_those_of_even_odd",
+        "cli/agent_folders::a_strategy_file_that_is_none_is_named_with_what_is_wrong",
+        "cli/agent_folders::a_file_of_rules_that_is_none_is_named_with_what_is_wrong",
+        "cli/agent_folders::the_requirements_of_a_folder_are_the_package_itself",
+    ),
+    needs(
+        "000 league_sdk",
+        "Without the package league_sdk says what it needs; JsonLogger.LEVELS are the seed's.",
+        "storage/repositories::without_the_package_the_seeds_toolkit_says_what_it_needs",
+        "storage/repositories::the_logger_has_the_levels_of_the_seed",
+    ),
+    needs(
+        "004 League Manager Messages",
+        "A LEAGUE_ERROR that is pushed to an agent is logged and acknowledged, in every frame and under every name.",
+        "transport/dispatch::a_league_error_that_is_pushed_is_logged_and_acknowledged",
+        "transport/dispatch::a_league_error_is_taken_in_every_frame",
+        "transport/dispatch::a_league_error_of_any_shape_is_taken",
+        "players/player::a_league_error_pushed_to_a_player_changes_nothing_but_its_log",
+        "referee/tools::a_league_error_pushed_to_a_referee_is_logged_and_acknowledged",
     ),
     # The league
     needs(

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 
@@ -79,6 +79,9 @@ def _written(entry: Mapping[str, Any], secrets: Sequence[str]) -> str:
 
 class JsonLogger:
     """Writes the events of one component to `<log_root>/<folder>/<component>.log.jsonl`."""
+
+    LEVELS: ClassVar = ["DEBUG", "INFO", "WARN", "ERROR"]
+    """From the least important to the most; WARNING is another word for WARN."""
 
     def __init__(
         self,

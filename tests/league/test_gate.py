@@ -40,7 +40,7 @@ async def tokens(office: Office) -> dict[str, str]:
 async def test_a_call_without_token_is_refused_with_e011(office: OfficeMaker, call: Any) -> None:
     here = office()
     await tokens(here)
-    for sender in ("player:P01", "referee:REF01", "player:P99"):
+    for sender in ("player:P01", "referee:REF01", "player:REF01", "league_manager"):
         answer = await call(here, sender, None)
         assert answer["error_code"] == "E011"
         assert "auth_token" in answer["message"]
@@ -53,7 +53,6 @@ async def test_a_call_without_token_is_refused_with_e011(office: OfficeMaker, ca
         ("player:P01", "player:P02"),
         ("player:P01", "referee:REF01"),
         ("referee:REF01", "player:P01"),
-        ("player:P99", "player:P01"),
         ("player:REF01", "referee:REF01"),
         ("referee:P01", "player:P01"),
         ("league_manager", "player:P01"),
@@ -67,6 +66,34 @@ async def test_a_token_of_somebody_else_is_refused_with_e012(
     answer = await call(here, sender, token)
     assert answer["error_code"] == "E012"
     assert token not in str(answer)
+
+
+@pytest.mark.parametrize("call", [ask, report])
+@pytest.mark.parametrize("shown", [None, "tok-p99-guess", "player:P01", "referee:REF01"])
+@pytest.mark.parametrize(
+    ("sender", "code", "field", "asked_for"),
+    [
+        ("player:P99", "E005", "player_id", ("P99", "LEAGUE_REGISTER_REQUEST")),
+        ("player:nobody", "E005", "player_id", ("nobody", "LEAGUE_REGISTER_REQUEST")),
+        ("referee:REF99", "E013", "referee_id", (None, None)),
+        ("referee:nobody", "E013", "referee_id", (None, None)),
+    ],
+)
+async def test_a_sender_whom_nobody_knows_is_told_so_before_its_token_is_judged(
+    office: OfficeMaker, call: Any, shown: str | None, sender: str, code: str, field: str, asked_for: Any
+) -> None:
+    here = office()
+    token = None if shown is None else (await tokens(here)).get(shown, shown)
+    answer = await call(here, sender, token)
+    assert (answer["error_code"], answer["context"][field]) == (code, sender.partition(":")[2])
+    assert (answer["affected_player"], answer["action_required"]) == asked_for
+    assert answer["context"].get("provided_token") == (None if token is None else "[redacted]")
+
+
+async def test_a_caller_that_names_no_sender_is_asked_for_its_token(office: OfficeMaker) -> None:
+    here = office()
+    answer = await here.manager.dispatcher.call("league_query", QUERY)
+    assert answer["error_code"] == "E011"
 
 
 @pytest.mark.parametrize("call", [ask, report])
@@ -184,35 +211,35 @@ async def test_one_that_goes_on_using_its_own_name_is_known_by_its_token(
 
 
 @pytest.mark.parametrize(
-    ("sender", "owner"),
+    ("sender", "owner", "code"),
     [
-        ("player:P01", "P02"),  # the id that it asked for is somebody else's
-        ("player:alpha", "P02"),
-        ("player:Agent 1", "P02"),
-        ("player:REF01", "P01"),
-        ("referee:alpha", "P01"),
-        ("referee:referee", "P01"),
-        ("player:referee", "REF01"),
-        ("player:judge", "REF01"),
-        ("player:", "P01"),
-        ("player:agent 1", "P01"),
+        ("player:P01", "P02", "E012"),  # the id that it asked for is somebody else's
+        ("player:alpha", "P02", "E005"),
+        ("player:Agent 1", "P02", "E005"),
+        ("player:REF01", "P01", "E012"),
+        ("referee:alpha", "P01", "E013"),
+        ("referee:referee", "P01", "E013"),
+        ("player:referee", "REF01", "E005"),
+        ("player:judge", "REF01", "E005"),
+        ("player:", "P01", "E002"),
+        ("player:agent 1", "P01", "E005"),
     ],
 )
 async def test_a_name_that_is_somebody_else_s_or_nobody_s_opens_nothing(
-    office: OfficeMaker, sender: str, owner: str
+    office: OfficeMaker, sender: str, owner: str, code: str
 ) -> None:
     here = office()
     token = (await aliases(here))[owner]
     answer = await ask(here, sender, token)
-    assert answer["error_code"] in ("E012", "E002")
+    assert answer["error_code"] == code
     assert token not in str(answer)
 
 
 async def test_a_name_is_worth_nothing_without_the_token(office: OfficeMaker) -> None:
     here = office()
     await aliases(here)
-    assert (await ask(here, "player:alpha", None))["error_code"] == "E011"
-    assert (await ask(here, "player:alpha", "tok-p01-guess"))["error_code"] == "E012"
+    for token in (None, "tok-p01-guess"):
+        assert (await ask(here, "player:alpha", token))["error_code"] == "E005"
 
 
 async def test_an_answer_is_about_the_one_whose_token_it_is_whatever_it_calls_itself(office: OfficeMaker) -> None:
@@ -226,7 +253,7 @@ async def test_a_strict_gate_knows_nobody_by_another_name(office: OfficeMaker) -
     here = office({"tolerance.strict": True})
     made = await aliases(here)
     for sender, owner in (("player:alpha", "P01"), ("player:Agent 1", "P01"), ("referee:judge", "REF01")):
-        assert (await ask(here, sender, made[owner]))["error_code"] == "E012"
+        assert (await ask(here, sender, made[owner]))["error_code"] == ("E013" if owner == "REF01" else "E005")
     assert (await ask(here, "player:P01", made["P01"]))["success"] is True
 
 
@@ -236,7 +263,7 @@ async def test_a_referee_of_v1_is_known_by_its_token_alone(office: OfficeMaker, 
     here = office({"tolerance.strict": strict})
     made = await aliases(here)
     message = {**v1("GAME_RESULT"), "league_id": league_uuid(LEAGUE_ID)}
-    for token, code in ((None, "E011"), (made["P01"], "E012"), (made["REF01"], "E007")):
+    for token, code in ((None, "E013"), (made["P01"], "E013"), (made["REF01"], "E007")):
         _, body = await here.network.exchange(MANAGER, json.dumps(message).encode(), 10, token)
         assert json.loads(body)["error_code"] == code
 

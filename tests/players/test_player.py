@@ -754,3 +754,20 @@ async def test_what_is_played_in_a_check_is_remembered_by_nobody(home: Path) -> 
         await seat.call("handle_game_invitation", invitation(league_id=CHECK_LEAGUE))
         assert await seat.call("notify_match_result", game_over(league_id=CHECK_LEAGUE)) == {"status": "ok"}
         assert (await seat.state())["matches"] == []
+
+
+async def test_a_league_error_pushed_to_a_player_changes_nothing_but_its_log(home: Path) -> None:
+    async with chair(home) as seat:
+        error = {
+            "protocol": "league.v2",
+            "message_type": "LEAGUE_ERROR",
+            "sender": "league_manager",
+            "timestamp": "2025-01-15T10:05:30Z",
+            "conversation_id": "conv-error-001",
+            "error_code": "E005",
+            "error_description": "PLAYER_NOT_REGISTERED",
+        }
+        assert await seat.call("notify_league_error", error) == {"status": "ok"}
+        assert await seat.choice() in ("even", "odd")
+        (line,) = [line for line in seat.log() if line["event_type"] == "league_error_received"]
+        assert line["error_code"] == "E005"

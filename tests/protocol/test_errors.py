@@ -1,5 +1,7 @@
 """The error codes, to the letter of the protocol, and the form in which a refusal travels."""
 
+from typing import Any
+
 import pytest
 
 from agent_league import errors
@@ -62,16 +64,15 @@ def test_a_failed_call_has_the_code_of_what_happened(failure: CallFailed, code: 
     assert failure.code == ErrorCode(code)
 
 
-def test_a_refusal_travels_with_name_sentence_context_and_retryable() -> None:
+def written(refusal: Refusal, **about: Any) -> dict[str, Any]:
+    """A refusal as the manager sends it."""
+    where = {"sender": "league_manager", "timestamp": "2025-01-15T10:00:00Z", "conversation_id": "conv-7"}
+    return write_league_error(refusal, **{**where, "original_message_type": "LEAGUE_QUERY", **about}).to_wire()
+
+
+def test_a_refusal_travels_with_name_sentence_context_and_what_is_to_be_done() -> None:
     refusal = Refusal(ErrorCode.PLAYER_NOT_REGISTERED, "nobody of that name", player_id="P99")
-    message = write_league_error(
-        refusal,
-        sender="league_manager",
-        timestamp="2025-01-15T10:00:00Z",
-        conversation_id="conv-7",
-        original_message_type="LEAGUE_QUERY",
-    )
-    assert message.to_wire() == {
+    assert written(refusal, caller="player:P99", has_token=True) == {
         "protocol": "league.v2",
         "message_type": "LEAGUE_ERROR",
         "sender": "league_manager",
@@ -82,6 +83,39 @@ def test_a_refusal_travels_with_name_sentence_context_and_retryable() -> None:
         "error_description": "PLAYER_NOT_REGISTERED",
         "message": "nobody of that name",
         "original_message_type": "LEAGUE_QUERY",
-        "context": {"player_id": "P99"},
+        "affected_player": "P99",
+        "action_required": "LEAGUE_REGISTER_REQUEST",
+        "context": {"action": "LEAGUE_QUERY", "player_id": "P99", "provided_token": "[redacted]"},
         "retryable": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("code", "caller", "expected"),
+    [
+        (ErrorCode.AUTH_TOKEN_INVALID, "player:P01", ("P01", "LEAGUE_REGISTER_REQUEST")),
+        (ErrorCode.AUTH_TOKEN_MISSING, "player:P01", ("P01", "LEAGUE_QUERY")),
+        (ErrorCode.INVALID_TIMESTAMP, "player:P01", ("P01", "LEAGUE_QUERY")),
+        (ErrorCode.REFEREE_NOT_REGISTERED, "player:P01", ("P01", "REFEREE_REGISTER_REQUEST")),
+        (ErrorCode.AUTH_TOKEN_INVALID, "referee:REF01", (None, None)),
+        (ErrorCode.AUTH_TOKEN_INVALID, "league_manager", (None, None)),
+        (ErrorCode.INVALID_MESSAGE_FORMAT, "somebody", (None, None)),
+        (ErrorCode.INVALID_MESSAGE_FORMAT, ["player:P01"], (None, None)),
+        (ErrorCode.MISSING_REQUIRED_FIELD, None, (None, None)),
+    ],
+)
+def test_the_player_that_called_is_the_one_affected_and_nobody_where_no_player_did(
+    code: ErrorCode, caller: Any, expected: tuple[str | None, str | None]
+) -> None:
+    error = written(Refusal(code, "no"), caller=caller)
+    assert (error["affected_player"], error["action_required"]) == expected
+
+
+def test_a_refused_call_without_a_message_is_named_by_its_method() -> None:
+    error = written(Refusal(ErrorCode.MATCH_NOT_FOUND, "no"), original_message_type=None, method="get_match")
+    assert error["context"] == {"action": "get_match"}
+
+
+def test_a_token_that_has_nothing_to_do_with_the_refusal_is_not_spoken_of() -> None:
+    error = written(Refusal(ErrorCode.INVALID_TIMESTAMP, "no"), has_token=True)
+    assert error["context"] == {"action": "LEAGUE_QUERY"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_league.protocol.v2 import MESSAGES
-from tests.protocol.examples import EXAMPLES
+from tests.protocol.examples import EXAMPLES, Example, name_of
 from tests.protocol.shapes import fields, is_entry, shape_of
 from tests.protocol.test_golden import OF_THE_SEEDS
 from tests.protocol.traffic import QUERIES, Exchange
@@ -87,6 +87,20 @@ def test_a_message_has_all_fields_of_its_examples_with_their_types(sent: Sent, m
             if null_when and null_when(message):
                 allowed.add("null")
             assert found[path] <= allowed, f"{path} of {message_type} is {found[path]}, not {allowed}: {message}"
+
+
+ERRORS = [example for example in EXAMPLES if example.message_type == "LEAGUE_ERROR"]
+
+
+@pytest.mark.parametrize("example", ERRORS, ids=name_of)
+def test_the_context_of_a_league_error_has_all_fields_of_its_examples(sent: Sent, example: Example) -> None:
+    code = example.message["error_code"]
+    errors = [message for message in of_type(sent, "LEAGUE_ERROR") if message["error_code"] == code]
+    assert errors
+    for error in errors:
+        assert set(example.message["context"]) <= set(error["context"])
+        assert error["context"]["action"] == error["original_message_type"] == "LEAGUE_QUERY"
+        assert error["context"].get("provided_token", "[redacted]") == "[redacted]"
 
 
 def test_no_field_changes_its_type_between_messages(sent: Sent) -> None:

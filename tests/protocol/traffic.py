@@ -191,6 +191,7 @@ async def _ask_everything(outside: Outside, manager: str, guest: ScriptedPlayer)
         {"timestamp": "yesterday"},
         {"auth_token": None},
         {"auth_token": "tok-p01-stolen"},
+        {"sender": "player:P99"},
         {"league_id": "another"},
         {"query_type": "GET_RICH"},
     ]

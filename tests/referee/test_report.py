@@ -101,9 +101,12 @@ async def test_a_report_that_was_refused_for_good_is_not_sent_again_and_logged(h
         assert "report_refused" in {line["event_type"] for line in match.log()}
 
 
+@pytest.mark.parametrize("code", ["E005", "E011", "E012", "E013"])
 @in_virtual_time
-async def test_where_its_token_has_expired_a_referee_registers_again_and_then_reports(home: Path) -> None:
-    async with hall(home, manager={"report_match_result": failing(1, refusal("E012"))}) as match:
+async def test_where_the_manager_does_not_know_it_a_referee_registers_again_and_then_reports(
+    home: Path, code: str
+) -> None:
+    async with hall(home, manager={"report_match_result": failing(1, refusal(code))}) as match:
         match.pair()
         await match.start()
         await settled(match)

@@ -138,7 +138,8 @@ async def test_a_refused_order_names_the_games_that_are_known(home: Path) -> Non
     async with hall(home) as match:
         match.pair()
         answer = await match.start(game_type="chess")
-    assert answer["context"] == {"field": "game_type", "expected": ["even_odd"], "received": "chess"}
+    told = {"field": "game_type", "expected": ["even_odd"], "received": "chess"}
+    assert answer["context"] == {"action": "START_MATCH", **told}
     assert answer["conversation_id"] == "conv-r1m1-001"
 
 
@@ -429,3 +430,10 @@ async def test_ending_the_referee_ends_its_matches(home: Path) -> None:
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     assert others == []
     assert match.manager.heard("report_match_result") == []
+
+
+async def test_a_league_error_pushed_to_a_referee_is_logged_and_acknowledged(home: Path) -> None:
+    async with hall(home) as match:
+        error = {"message_type": "LEAGUE_ERROR", "sender": "league_manager", "error_code": "E013"}
+        assert await match.call("notify_league_error", error) == {"status": "ok"}
+        assert "league_error_received" in {line["event_type"] for line in match.log()}

@@ -172,7 +172,7 @@ def logged_badly(home: Path) -> Iterator[str]:
             yield f"{path.name} shows {found.group()}..."
         for line in lines_of(path):
             told = f"{path.name}: {json.dumps(line)[:400]}"
-            if line.get("error_code") == "E012":
+            if line.get("error_code") in ("E005", "E012", "E013"):
                 refused.append(told)
             elif line["level"] == "ERROR" and line["event_type"] not in EXPECTED_ERRORS:
                 yield told

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from agent_league.log import JsonLogger
 from agent_league.storage import (
     MatchRepository,
     PlayerHistoryRepository,
@@ -165,3 +166,20 @@ def test_the_seeds_toolkit_is_importable_under_its_own_names(tmp_path: Path) -> 
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "data" / "leagues" / "my_league" / "standings.json").is_file()
+
+
+def test_without_the_package_the_seeds_toolkit_says_what_it_needs(tmp_path: Path) -> None:
+    code = f"import sys; sys.path.insert(0, {str(ROOT / 'SHARED')!r}); from league_sdk.logger import JsonLogger"
+    command = [sys.executable, "-S", "-c", code]  # without site-packages nothing is installed
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "league_sdk needs the package agent_league" in done.stderr.splitlines()[-1]
+
+
+def test_the_logger_has_the_levels_of_the_seed(tmp_path: Path) -> None:
+    assert JsonLogger.LEVELS == ["DEBUG", "INFO", "WARN", "ERROR"]
+    log = JsonLogger("P01", log_root=tmp_path, level="DEBUG")
+    for level in JsonLogger.LEVELS:
+        log.log("tried", level)
+    log.close()
+    assert [line["level"] for line in map(json.loads, log.log_file.read_text("utf-8").splitlines())] == log.LEVELS

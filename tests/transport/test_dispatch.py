@@ -89,6 +89,64 @@ async def test_a_refused_message_without_a_type_has_the_type_of_its_method(desk:
     assert answer["result"]["original_message_type"] == "LEAGUE_QUERY"
 
 
+PUSHED = {
+    "protocol": "league.v2",
+    "message_type": "LEAGUE_ERROR",
+    "sender": "league_manager",
+    "timestamp": "2025-01-15T10:00:00Z",
+    "conversation_id": "conv-9",
+    "error_code": "E012",
+    "message": "the token tok-p01-0123456789abcdef is not valid",
+}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("method", ["LEAGUE_ERROR", "league_error", "notify_league_error", "league_query"])
+async def test_a_league_error_that_is_pushed_is_logged_and_acknowledged(
+    tmp_path: Path, method: str, strict: bool
+) -> None:
+    desk = Desk(tmp_path, strict=strict)
+    answer = await desk.post(call(method, 7, params=PUSHED))
+    assert answer == {"jsonrpc": "2.0", "result": {"status": "ok"}, "id": 7}
+    assert await desk.post(notification(method, params=PUSHED)) is None
+    desk.log.close()
+    first, second = desk.logged()
+    assert (first["event_type"], first["level"]) == ("league_error_received", "WARNING")
+    assert (first["error_code"], first["sender"]) == ("E012", "league_manager")
+    assert "0123456789abcdef" not in str(first)
+    assert second["event_type"] == first["event_type"]
+    assert not desk.asked
+
+
+async def test_a_league_error_is_taken_in_every_frame(desk: Desk) -> None:
+    assert await desk.post(PUSHED) == {"status": "ok"}
+    handled = await desk.post(call("handle_message", params={"message": PUSHED}))
+    called = await desk.post(call("tools/call", params={"name": "league_error", "arguments": PUSHED}))
+    assert handled["result"] == called["result"]["structuredContent"] == {"status": "ok"}
+    assert [line["event_type"] for line in desk.logged()] == ["league_error_received"] * 3
+
+
+async def test_a_league_error_of_any_shape_is_taken(desk: Desk) -> None:
+    odd = {"message_type": "LEAGUE_ERROR", "sender": ["x"], "error_code": {"a": 1}, "message": 5}
+    assert (await desk.post(call("LEAGUE_ERROR", params=odd)))["result"] == {"status": "ok"}
+    long = {"message_type": "LEAGUE_ERROR", "error_description": "x" * 10_000, "sender": "y" * 10_000}
+    assert (await desk.post(call("LEAGUE_ERROR", params=long)))["result"] == {"status": "ok"}
+    assert len(json.dumps(desk.logged())) < 2_000
+
+
+async def test_a_refused_token_is_spoken_of_and_never_shown(desk: Desk) -> None:
+    desk.refusal = refuse()
+    without = {name: value for name, value in QUERY["params"].items() if name != "auth_token"}
+    for params, bearer, told in (
+        (QUERY["params"], None, "[redacted]"),
+        (without, "tok-1-beside", "[redacted]"),
+        (without, None, None),
+    ):
+        answer = await desk.post({**QUERY, "params": params}, bearer)
+        assert answer["result"]["context"].get("provided_token") == told
+        assert "tok-" not in json.dumps(answer)
+
+
 async def test_a_refusal_is_logged_without_the_token(desk: Desk) -> None:
     desk.refusal = refuse()
     await desk.post(QUERY)
@@ -136,7 +194,7 @@ def test_a_request_that_is_turned_away_gets_a_league_error_and_is_not_handled(de
     result = answer["result"]
     assert answer["id"] == QUERY["id"]
     assert (result["message_type"], result["error_code"]) == ("LEAGUE_ERROR", "E014")
-    assert (result["retryable"], result["context"]) == (True, {"retry_after_sec": 2})
+    assert (result["retryable"], result["context"]) == (True, {"action": "LEAGUE_QUERY", "retry_after_sec": 2})
     assert (result["conversation_id"], result["sender"]) == (QUERY["params"]["conversation_id"], "league_manager")
     assert result["original_message_type"] == "LEAGUE_QUERY"
     assert not desk.order

@@ -347,10 +347,11 @@ async def test_a_host_that_is_no_manager_is_told_apart(agent: Agent) -> None:
         await agent.session.register()
 
 
+@pytest.mark.parametrize("code", ["E005", "E012", "E013"])
 @in_virtual_time
-async def test_a_token_that_is_refused_is_dropped_and_the_next_try_goes_without(agent: Agent) -> None:
+async def test_a_token_that_is_refused_is_dropped_and_the_next_try_goes_without(agent: Agent, code: str) -> None:
     async def judge(params: Any) -> Any:
-        return refused("E012") if "auth_token" in params else ACCEPTED
+        return refused(code) if "auth_token" in params else ACCEPTED
 
     manager = agent.meets(judge)
     agent.session.token = "tok-p01-old"

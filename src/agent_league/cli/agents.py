@@ -179,7 +179,9 @@ def player(
     host: Host = "127.0.0.1",
     name: Annotated[str | None, typer.Option(help="The name to show.")] = None,
     player_id: Annotated[str | None, typer.Option(help="The id to ask for, such as P01.")] = None,
-    strategy: Annotated[str | None, typer.Option(help="How it plays (default: defaults/player.json).")] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="How it plays: a name or a Python file (default: defaults/player.json).")
+    ] = None,
     model: Annotated[
         str | None, typer.Option(help="For --strategy llm: the language model.", metavar="PROVIDER:MODEL")
     ] = None,

@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
         setup.init,
         setup.rebuild,
         setup.schemas,
+        setup.spec,
         simulate_faults.simulate_faults,
         setup.bench,
         setup.version,

@@ -1,4 +1,4 @@
-"""Setting up and mending: `league init`, `league rebuild`, `league schemas`, `league bench`, `league version`."""
+"""Setting up and mending: `league init`, `rebuild`, `schemas`, `spec`, `bench` and `version`."""
 
 import os
 import sys
@@ -63,6 +63,20 @@ def schemas(
             path = place / f"{message_type}.json"
             path.write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
         say(f"wrote {len(found)} schemas to {place}")
+
+
+def spec(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder to write.")] = Path("doc"),
+) -> None:
+    """Write the protocol for readers: protocol-spec.md, and an example of every message in messageexamples."""
+    from agent_league.web.protocol.specification import write_specification
+
+    files = write_specification()
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    say(f"wrote {len(files)} files to {folder}")
 
 
 def bench(context: typer.Context) -> None:

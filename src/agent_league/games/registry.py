@@ -1,15 +1,19 @@
 """Finding games: built-in and third parties' alike come in through the entry point group `agent_league.games`.
 
 A source of many games, such as OpenSpiel, comes in through `agent_league.game_sources`: `openspiel:kuhn_poker` is the
-game that the source `openspiel` calls `kuhn_poker`.
+game that the source `openspiel` calls `kuhn_poker`. The `GAME` of a Python file that the environment variable
+AGENT_LEAGUE_GAMES names is found as well, and wins over an installed one of its name.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, Protocol
 
+from agent_league.config.python_files import load_python_file
 from agent_league.errors import ConfigError, UserError
 from agent_league.games.base import BadParameters, Rules, State
 from agent_league.games.repeated import HOW_TO_REPEAT, Repeated, repeated
@@ -20,6 +24,8 @@ from agent_league.model.names import there_are
 
 GROUP = "agent_league.games"
 SOURCES = "agent_league.game_sources"
+FILES = "AGENT_LEAGUE_GAMES"
+"""The environment variable with the names of Python files, separated as those in PATH."""
 
 Show = Callable[[Any, int | None], str]
 """From a view and the seat that sees it (None: one who sees everything) to lines of text."""
@@ -99,7 +105,7 @@ class GameSource(Protocol):
 
 def game_types() -> tuple[str, ...]:
     """The names of all games that are installed by themselves; those of sources are beside them."""
-    return tuple(sorted(_found(GROUP)))
+    return tuple(sorted({*_found(GROUP), *_games_in_files()}))
 
 
 def declared(games: Sequence[str]) -> tuple[str, ...]:
@@ -120,7 +126,8 @@ def source_names() -> tuple[str, ...]:
 
 def is_from_source(game_type: str) -> bool:
     """Whether a game is a source's: to load it may take seconds, and so may a trial of its parameters."""
-    return game_type not in _found(GROUP) and game_type.partition(":")[0] in source_names()
+    by_itself = game_type in _found(GROUP) or game_type in _games_in_files()
+    return not by_itself and game_type.partition(":")[0] in source_names()
 
 
 @cache
@@ -137,6 +144,8 @@ def load_source(name: str) -> GameSource:
 @cache
 def load_game(game_type: str) -> Game:
     """A game by its name, or by its source's name, a colon and its name there."""
+    if in_file := _games_in_files().get(game_type):
+        return in_file
     if point := _found(GROUP).get(game_type):
         game = _loaded(point)
         if not isinstance(game, Game):
@@ -161,6 +170,18 @@ def playable(game_type: str, parameters: Mapping[str, Any]) -> Game:
     except Exception as error:  # noqa: BLE001 - somebody else's package
         raise UnknownGame(f"the game {game_type!r} can't be loaded: {error!r}") from None
     return game.with_parameters(parameters)
+
+
+@cache
+def _games_in_files() -> dict[str, Game]:
+    """The games of the files that the environment names, by their types; raises ConfigError."""
+    found = {}
+    for name in filter(None, os.environ.get(FILES, "").split(os.pathsep)):
+        game = getattr(load_python_file(Path(name)), "GAME", None)
+        if not isinstance(game, Game):
+            raise ConfigError(name, "GAME", f"expected a Game, found {type(game).__name__}")
+        found[game.game_type] = game
+    return found
 
 
 @cache

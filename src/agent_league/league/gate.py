@@ -8,13 +8,14 @@ from agent_league.league.season import Season
 from agent_league.league.tokens import same_hash, token_hash
 from agent_league.model.agents import Role
 from agent_league.protocol.checks import Envelope
-from agent_league.protocol.envelope import Sender
+from agent_league.protocol.envelope import ANONYMOUS, Sender
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.v1.ids import league_uuid
 
 V1_REFEREE = "referee"
 """How every referee signs in `league.v1`."""
 EXPECTED_FORMAT = "tok-{agent_id}-{hash}"
+UNKNOWN_TOKEN = "unknown or expired; register again for a new one"  # noqa: S105 - a sentence
 OPEN = frozenset({Caller.ANYBODY, Caller.APPLICANT})
 AUDIENCES = {
     Role.LEAGUE_MANAGER: frozenset({Caller.ADMIN}),
@@ -80,9 +81,9 @@ class Gate:
 
     def _check_admin(self, token: str | None) -> None:
         if token is None:
-            raise _missing("the admin token")
+            raise missing_token("the admin token")
         if not same_hash(token_hash(token), self._admin_token_sha256):
-            raise _invalid("this is not the admin token of this league")
+            raise invalid_token("this is not the admin token of this league")
 
     def _check_token(self, sender: Sender, token: str | None, now: datetime) -> Sender:
         """Whose token it is, which must be the sender."""
@@ -92,11 +93,18 @@ class Gate:
             return own
         if not self._tokens_enabled:
             return sender
+        if self._is_unknown(sender):
+            raise not_registered(sender)
         if token is None:
-            raise _missing("the auth_token from your registration")
+            raise missing_token("the auth_token from your registration")
         if owner is None:
-            raise _invalid("unknown or expired; register again for a new one")
-        raise _invalid(f"this token does not belong to {sender}")
+            raise invalid_token(UNKNOWN_TOKEN)
+        raise invalid_token(f"this token does not belong to {sender}")
+
+    def _is_unknown(self, sender: Sender) -> bool:
+        """Whether the sender claims an id that nobody has."""
+        claims_id = sender.role is not Role.LEAGUE_MANAGER and sender.agent_id != ANONYMOUS
+        return claims_id and self._season.roster.get(sender.agent_id) is None
 
     def _is_alias(self, owner: Member, sender: Sender) -> bool:
         """Whether somebody goes by a name of its own that is nobody else's."""
@@ -107,24 +115,25 @@ class Gate:
     def _check_sender(self, method: Method, sender: Sender) -> None:
         member = self._season.roster.get(sender.agent_id)
         known = member is not None and member.role is sender.role
-        if sender.role is Role.REFEREE or method.caller is Caller.REFEREE:
-            if not known or sender.role is not Role.REFEREE:
-                raise Refusal(
-                    ErrorCode.REFEREE_NOT_REGISTERED,
-                    f"{str(sender)[:80]} is not a registered referee",
-                    referee_id=sender.agent_id[:80],
-                )
-        elif not known:
-            raise Refusal(
-                ErrorCode.PLAYER_NOT_REGISTERED,
-                f"{str(sender)[:80]} is not registered",
-                player_id=sender.agent_id[:80],
-            )
+        if not known or (method.caller is Caller.REFEREE and sender.role is not Role.REFEREE):
+            raise not_registered(sender, needs_referee=method.caller is Caller.REFEREE)
 
 
-def _missing(what: str) -> Refusal:
+def not_registered(sender: Sender, *, needs_referee: bool = False) -> Refusal:
+    """Refuse a sender whom the roster doesn't have: E013 for a referee, else E005."""
+    agent_id = sender.agent_id[:80]
+    if sender.role is Role.REFEREE or needs_referee:
+        sentence = f"{str(sender)[:80]} is not a registered referee; register first"
+        return Refusal(ErrorCode.REFEREE_NOT_REGISTERED, sentence, referee_id=agent_id)
+    sentence = f"{str(sender)[:80]} is not registered; register first"
+    return Refusal(ErrorCode.PLAYER_NOT_REGISTERED, sentence, player_id=agent_id)
+
+
+def missing_token(what: str) -> Refusal:
+    """Refuse a call without its token."""
     return Refusal(ErrorCode.AUTH_TOKEN_MISSING, f"'auth_token' must hold {what}", expected_format=EXPECTED_FORMAT)
 
 
-def _invalid(why: str) -> Refusal:
+def invalid_token(why: str) -> Refusal:
+    """Refuse a token that is nobody's, or somebody else's."""
     return Refusal(ErrorCode.AUTH_TOKEN_INVALID, why, expected_format=EXPECTED_FORMAT)

@@ -11,6 +11,8 @@ from agent_league.errors import ErrorCode
 from agent_league.model.agents import Role
 from agent_league.protocol.version import PROTOCOL_V2
 
+ANONYMOUS = "anonymous"
+"""The id in the sender of a call that came without one: its token alone says who it is."""
 T = TypeVar("T")
 Items = Annotated[list[T], FailFast()]
 """A list that is read as far as its first wrong item: a long list of wrong ones must not cost a long time."""

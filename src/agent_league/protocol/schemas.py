@@ -1,19 +1,115 @@
-"""JSON Schemas of all messages, made from the models."""
+"""JSON Schemas of all messages, made from the models.
 
+A model says what we accept, its schema what we send: a field that may be missing in others' messages and never is in
+ours is required there.
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
 from agent_league.protocol import v1, v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
+MAY_BE_NULL = "?"
+ALWAYS_SENT: Mapping[str, tuple[str, ...]] = {
+    "CHOOSE_PARITY_CALL": (
+        *("auth_token", "league_id", "round_id", "player_id", "game_type", "deadline", "context"),
+        *("context.opponent_id", "context.round_id", "context.your_standings"),
+        *("context.your_standings.wins", "context.your_standings.losses", "context.your_standings.draws"),
+    ),
+    "CHOOSE_PARITY_RESPONSE": ("match_id", "player_id"),
+    "GAME_ERROR": (
+        *("conversation_id", "league_id", "round_id", "error_name", "error_description", "message"),
+        *("affected_player", "player_id", "action_required", "game_state", "retryable", "consequence"),
+        *("retry_info", "retry_info.next_retry_at?", "retry_count", "max_retries"),
+    ),
+    "GAME_INVITATION": ("auth_token", "league_id", "round_id", "game_type", "role_in_match", "opponent_id"),
+    "GAME_JOIN_ACK": ("match_id", "player_id", "arrival_timestamp"),
+    "GAME_MOVE_CALL": (
+        *("auth_token", "league_id", "round_id", "player_id", "deadline", "context"),
+        *("context.opponent_id", "context.round_id", "context.your_standings"),
+    ),
+    "GAME_MOVE_RESPONSE": ("match_id", "player_id"),
+    "GAME_OVER": (
+        *("auth_token", "league_id", "round_id", "game_type"),
+        *("game_result.winner_player_id?", "game_result.choices", "game_result.reason"),
+    ),
+    "LEAGUE_COMPLETED": ("league_id",),
+    "LEAGUE_ERROR": (
+        *("conversation_id", "error_name", "error_description", "message", "original_message_type?"),
+        *("affected_player?", "action_required?", "context", "retryable"),
+    ),
+    "LEAGUE_QUERY": ("query_params",),
+    "LEAGUE_QUERY_RESPONSE": ("league_id", "data?", "error?"),
+    "LEAGUE_REGISTER_RESPONSE": ("league_id", "player_id?", "auth_token?", "reason?"),
+    "LEAGUE_STANDINGS_UPDATE": ("league_id",),
+    "MATCH_RESULT_REPORT": (
+        *("auth_token", "league_id", "round_id", "game_type"),
+        *("result.score", "result.details", "result.status"),
+    ),
+    "REFEREE_REGISTER_REQUEST": ("referee_meta.max_concurrent_matches",),
+    "REFEREE_REGISTER_RESPONSE": ("league_id", "referee_id?", "auth_token?", "reason?"),
+    "ROUND_ANNOUNCEMENT": ("league_id",),
+    "ROUND_COMPLETED": ("league_id", "matches_completed", "matches_played", "next_round_id?", "summary"),
+    "START_MATCH": (
+        *("player_A_id", "player_A_endpoint", "player_B_id", "player_B_endpoint", "match_token"),
+        *("player_A.protocol", "player_A.standings", "player_A.token_sha256?"),  # player_B is of the same kind
+    ),
+}
+"""Fields that a model may do without and our messages never do; with `?` after its name one may be null there."""
+NUMBER_OF_EVEN_ODD: Mapping[str, Any] = {
+    "if": {
+        "properties": {
+            "game_type": {"const": "even_odd"},
+            "game_result": {"properties": {"choices": {"additionalProperties": {"type": "string"}}}},
+        }
+    },
+    "then": {
+        "properties": {
+            "game_result": {
+                "properties": {
+                    "drawn_number": {"type": ["integer", "null"]},
+                    "number_parity": {"enum": ["even", "odd", None]},
+                },
+                "required": ["drawn_number", "number_parity"],
+            }
+        }
+    },
+}
+"""What GAME_OVER tells of one game of Even/Odd: both are null after a technical loss."""
+
 
 def message_schemas() -> dict[str, dict[str, Any]]:
-    """Message type of `league.v2` -> its JSON Schema (draft 2020-12)."""
-    return {message_type: message_schema(model) for message_type, model in sorted(v2.MESSAGES.items())}
+    """Message type of `league.v2` -> the JSON Schema (draft 2020-12) of what we send."""
+    return {message_type: sent_schema(model) for message_type, model in sorted(v2.MESSAGES.items())}
+
+
+def sent_schema(model: type[Message]) -> dict[str, Any]:
+    """The JSON Schema of one message of `league.v2` as we send it."""
+    schema = message_schema(model)
+    for path in ALWAYS_SENT.get(model.TYPE, ()):
+        _require_field(schema, path)
+    return {**schema, **NUMBER_OF_EVEN_ODD} if model is v2.GameOver else schema
+
+
+def _require_field(schema: dict[str, Any], path: str) -> None:
+    """Make a field required, and never null unless `?` follows its name."""
+    *above, name = path.removesuffix(MAY_BE_NULL).split(".")
+    part = schema
+    for step in above:
+        field = part["properties"][step]
+        part = schema["$defs"][field["$ref"].rpartition("/")[2]] if "$ref" in field else field
+    field = part["properties"][name]
+    field.pop("default", None)
+    part["required"] = sorted({*part.get("required", ()), name})
+    if not path.endswith(MAY_BE_NULL) and "anyOf" in field:
+        options = [option for option in field.pop("anyOf") if option != {"type": "null"}]
+        field.update(options[0] if len(options) == 1 else {"anyOf": options})
 
 
 def message_schema(model: type[Message]) -> dict[str, Any]:
-    """The JSON Schema of one message of `league.v2`."""
+    """The JSON Schema of one message of `league.v2` as we accept it."""
     draft = "https://json-schema.org/draft/2020-12/schema"
     return _finished(model.model_json_schema(), draft, model.TYPE, PROTOCOL_V2)
 

@@ -51,10 +51,23 @@ LEAGUE_ERROR: Schema = {
     "properties": {
         "message_type": {"const": "LEAGUE_ERROR"},
         **{name: {"type": "string", "description": FIELDS[name]} for name in ("error_code", "error_name", "message")},
+        **{
+            name: {"type": ["string", "null"], "description": FIELDS[name]}
+            for name in ("affected_player", "action_required")
+        },
         "context": {"type": "object", "description": "Which field it is about, what was expected and what came."},
         "retryable": {"type": "boolean", "description": FIELDS["retryable"]},
     },
-    "required": ["message_type", "error_code", "error_name", "message", "context", "retryable"],
+    "required": [
+        "message_type",
+        "error_code",
+        "error_name",
+        "message",
+        "affected_player",
+        "action_required",
+        "context",
+        "retryable",
+    ],
 }
 
 

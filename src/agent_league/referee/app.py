@@ -42,7 +42,7 @@ from agent_league.transport.manners import Manners
 from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.outbox import Outboxes
 from agent_league.transport.retry import reconnect_delay
-from agent_league.transport.session import Applicant, Remark, Session
+from agent_league.transport.session import STRANGERS, Applicant, Remark, Session
 from agent_league.version import __version__
 
 MAX_RENEWALS = 3
@@ -393,7 +393,7 @@ class Referee:
                 bearer = token if report.protocol == PROTOCOL_V1 else None  # its messages have no place for one
                 await self._manners.tell(self._settings.manager, report, limit, bearer)
             except CallFailed as error:
-                if error.code is ErrorCode.AUTH_TOKEN_INVALID and renewals < MAX_RENEWALS:
+                if error.code in STRANGERS and renewals < MAX_RENEWALS:
                     renewals += 1  # it has expired, or another of our calls has just got a new one
                     await self._session.renew(token)
                     continue

@@ -15,10 +15,10 @@ from agent_league.errors import FrameCode, FrameError, Refusal
 from agent_league.log import JsonLogger
 from agent_league.model.agents import PLAINLY, How, Role
 from agent_league.protocol.checks import Envelope, check_envelope, read_fields, shown
-from agent_league.protocol.envelope import Message, Sender
+from agent_league.protocol.envelope import ANONYMOUS, Message, Sender
 from agent_league.protocol.methods import METHODS, Caller, Method
 from agent_league.protocol.spellings import REGISTER_PATH, is_of_mcp
-from agent_league.protocol.v2.errors import write_league_error
+from agent_league.protocol.v2.errors import LeagueError, write_league_error
 from agent_league.protocol.v2.registration import RegisterRequest
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.transport import jsonrpc
@@ -38,12 +38,14 @@ OK: Mapping[str, Any] = {"status": "ok"}
 SOMEBODY: Mapping[Caller, str] = {
     Caller.ADMIN: "league_manager",
     Caller.MANAGER: "league_manager",
-    Caller.AGENT: "player:anonymous",
-    Caller.MATCH_PLAYER: "player:anonymous",
-    Caller.REFEREE: "referee:anonymous",
-    Caller.MATCH_REFEREE: "referee:anonymous",
+    Caller.AGENT: f"player:{ANONYMOUS}",
+    Caller.MATCH_PLAYER: f"player:{ANONYMOUS}",
+    Caller.REFEREE: f"referee:{ANONYMOUS}",
+    Caller.MATCH_REFEREE: f"referee:{ANONYMOUS}",
 }
 """How a caller signs who doesn't say who it is."""
+LONGEST_SENTENCE = 300
+"""Characters of somebody else's sentence that are logged."""
 
 
 class Host(Protocol):
@@ -179,6 +181,19 @@ class Dispatcher:
             asked = Asked(ACKNOWLEDGED, {}, jsonrpc.echoed_id(frame), _is_notification(frame))
         return None if asked.is_notification else asked.answer(self._write_refusal(refusal, asked))
 
+    def _log_league_error(self, error: Mapping[str, Any]) -> None:
+        """Log an error that somebody sent by itself, not as an answer."""
+        sentence = error.get("message") or error.get("error_description")
+        self._log.warning(
+            "league_error_received",
+            sender=shown(error.get("sender")),
+            error_code=shown(error.get("error_code")),
+            message=sentence[:LONGEST_SENTENCE] if isinstance(sentence, str) else None,
+            original_message_type=shown(error.get("original_message_type")),
+            affected_player=shown(error.get("affected_player")),
+            action_required=shown(error.get("action_required")),
+        )
+
     def _encode(self, answers: list[Any] | dict[str, Any]) -> bytes:
         """The answer's bytes; what can't be written as JSON is our fault, and still gets an answer."""
         try:
@@ -231,6 +246,7 @@ class Dispatcher:
         """The reply or our refusal, counted; raises FrameError."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
+        asked.has_bearer = bearer is not None
         now = self._loop.time
         began = now()
         try:
@@ -247,6 +263,8 @@ class Dispatcher:
         if asked.fault:
             raise asked.fault
         if asked.method == ACKNOWLEDGED:
+            if asked.params.get("message_type") == LeagueError.TYPE:
+                self._log_league_error(asked.params)
             return OK
         method, handler = self._tools[asked.method]
         try:
@@ -313,6 +331,9 @@ class Dispatcher:
             if isinstance(conversation_id, str)
             else f"conv-error-{next(self._error_numbers):03}",
             original_message_type=message_type[:80] if message_type else None,
+            method=asked.method or None,
+            caller=params.get("sender"),
+            has_token=params.get("auth_token") is not None or asked.has_bearer,
         ).to_wire()
 
 

@@ -32,6 +32,7 @@ from agent_league.protocol.spellings import (
 )
 from agent_league.protocol.v1 import translation
 from agent_league.protocol.v1.envelope import UUID
+from agent_league.protocol.v2.errors import LeagueError
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.transport import jsonrpc
 
@@ -54,6 +55,8 @@ class Asked:
     """The message of `league.v1` that this one stands for."""
     fault: Refusal | None = None
     """Why that can't be understood."""
+    has_bearer: bool = False
+    """Whether a token came beside it."""
 
     def worded(self, reply: Any) -> Any:
         """The reply in the words of the request's protocol."""
@@ -109,6 +112,8 @@ class Reception:
             return self._understood(Frame.BARE, "", frame, None)
         request = jsonrpc.read_request(frame)
         params = request.params
+        if isinstance(params, dict) and params.get("message_type") == LeagueError.TYPE:
+            return Asked(ACKNOWLEDGED, params, request.request_id, request.is_notification)
         if self._strict or (isinstance(params, dict) and self._is_plain(request.method, params)):
             if request.method not in self._tools:
                 raise self._unknown(request.method)
@@ -154,6 +159,8 @@ class Reception:
             except Refusal as refusal:
                 return replace(asked, fault=refusal)
             return replace(asked, method=method or ACKNOWLEDGED, params=params)
+        if message.get("message_type") == LeagueError.TYPE:
+            return Asked(ACKNOWLEDGED, message, request_id, is_notification, frame)
         method = self._method(name, message)
         kind = METHODS[method].request
         params, noted = tidied(kind.TYPE, message) if kind else (message, [])

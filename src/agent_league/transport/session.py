@@ -194,7 +194,7 @@ class Session:
             try:
                 answer = await self._apply(request)
             except CallFailed as error:
-                if error.code is ErrorCode.AUTH_TOKEN_INVALID and self.token is not None:
+                if error.code in STRANGERS and self.token is not None:
                     self.token = None
                     continue
                 if isinstance(error, OtherAnswer):
@@ -417,6 +417,7 @@ class Session:
             auth_token=self.token,
             league_id=self.league_id,
             query_type="GET_NEXT_MATCH",
+            query_params={},
         )
         call = Call("league_query", question.to_wire(), v2.LeagueQueryResponse.TYPE)
         answer = (await self._manners.ask(self._manager, call, limit)).message

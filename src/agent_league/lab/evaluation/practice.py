@@ -100,4 +100,7 @@ def _refused(refusal: Refusal, heard: Incoming, sender: str) -> dict[str, Any]:
         timestamp=format_utc(SystemClock().now()),
         conversation_id=str(heard.message.get("conversation_id"))[:200],
         original_message_type=asked.TYPE if asked else None,
+        method=heard.method,
+        caller=heard.message.get("sender"),
+        has_token=heard.message.get("auth_token") is not None,
     ).to_wire()

@@ -1,12 +1,17 @@
-"""The built-in strategies, one file an idea. They come in by the entry point group `agent_league.strategies`."""
+"""The built-in strategies, one file an idea. They come in by the entry point group `agent_league.strategies`.
+
+The name of a Python file is a strategy too: its class `Strategy`, or its function `choose`.
+"""
 
 import inspect
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from agent_league.config import PlayerDefaults
+from agent_league.config.python_files import is_python_file, load_python_file
 from agent_league.errors import ConfigError, UserError
 from agent_league.model.names import there_are
 from agent_league.players.observation import Strategy
@@ -21,6 +26,8 @@ def strategy_names() -> tuple[str, ...]:
 
 def not_installed(name: str) -> str | None:
     """A sentence on a strategy that isn't there."""
+    if is_python_file(name):
+        return None if Path(name).is_file() else f"there is no file {name}"
     known = strategy_names()
     return None if name in known else f"no strategy {name!r} is installed {there_are(name, known)}"
 
@@ -90,6 +97,8 @@ def answers_at_once(name: str) -> bool:
 @cache
 def _strategy_class(name: str) -> Any:
     """Looked up once: a host of a hundred players would search the installed packages a hundred times."""
+    if is_python_file(name):
+        return _strategy_in_file(Path(name))
     for point in entry_points(group=GROUP):
         if point.name == name:
             try:
@@ -97,3 +106,16 @@ def _strategy_class(name: str) -> Any:
             except (Exception, SystemExit) as error:
                 raise ConfigError("strategy", "", f"{name!r} can't be loaded: {error!r:.200}") from error
     raise ConfigError("strategy", "", not_installed(name) or "")
+
+
+def _strategy_in_file(path: Path) -> Any:
+    """The class `Strategy` of a Python file, or one made of its function `choose`; raises ConfigError."""
+    module = load_python_file(path)
+    made, choose = getattr(module, "Strategy", None), getattr(module, "choose", None)
+    if callable(getattr(made, "choose", None)):
+        return made
+    if not callable(choose):
+        problem = "expected a function choose(observation), or a class Strategy with such a method"
+        raise ConfigError(path, "", problem)
+    words = choose.__doc__ or module.__doc__
+    return type("FileStrategy", (), {"choose": staticmethod(choose), "__doc__": words})

@@ -1,9 +1,24 @@
 """Errors as messages."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.protocol.envelope import Message, Part
+from agent_league.log import REDACTED
+from agent_league.model.agents import Role
+from agent_league.protocol.envelope import Message, Part, Sender
+from agent_league.protocol.v2.registration import LeagueRegisterRequest, RefereeRegisterRequest
+
+LONGEST_ID = 80
+"""Characters of an id that are sent back to whoever claims it."""
+REGISTRATION_NEEDED: Mapping[ErrorCode, str] = {
+    ErrorCode.PLAYER_NOT_REGISTERED: LeagueRegisterRequest.TYPE,
+    ErrorCode.AUTH_TOKEN_INVALID: LeagueRegisterRequest.TYPE,
+    ErrorCode.REFEREE_NOT_REGISTERED: RefereeRegisterRequest.TYPE,
+}
+"""The codes that only a new registration mends, and the message it takes."""
+TOKEN_CODES = frozenset({*REGISTRATION_NEEDED, ErrorCode.AUTH_TOKEN_MISSING})
+"""The codes of the check of token and sender."""
 
 
 class LeagueError(Message):
@@ -17,6 +32,8 @@ class LeagueError(Message):
     error_description: str | None = None
     message: str | None = None
     original_message_type: str | None = None
+    affected_player: str | None = None
+    action_required: str | None = None
     context: dict[str, Any] | None = None
     retryable: bool | None = None
 
@@ -50,9 +67,25 @@ class GameError(Message):
 
 
 def write_league_error(
-    refusal: Refusal, *, sender: str, timestamp: str, conversation_id: str, original_message_type: str | None
+    refusal: Refusal,
+    *,
+    sender: str,
+    timestamp: str,
+    conversation_id: str,
+    original_message_type: str | None,
+    method: str | None = None,
+    caller: object = None,
+    has_token: bool = False,
 ) -> LeagueError:
-    """A refusal in the form in which it travels."""
+    """Write a refusal as it travels; `caller` is the sender of the refused message, `has_token` says if it showed one.
+
+    `context.action` names what was tried: the type of the message, or the method where it has none.
+    """
+    action = original_message_type or method
+    player_id = _find_affected_player(refusal, caller)
+    context = {**({"action": action} if action else {}), **refusal.context}
+    if has_token and refusal.code in TOKEN_CODES:
+        context["provided_token"] = REDACTED
     return LeagueError.write(
         sender=sender,
         timestamp=timestamp,
@@ -62,6 +95,17 @@ def write_league_error(
         error_description=refusal.code.name,
         message=refusal.message,
         original_message_type=original_message_type,
-        context=dict(refusal.context),
+        affected_player=player_id,
+        action_required=REGISTRATION_NEEDED.get(refusal.code, action) if player_id else None,
+        context=context,
         retryable=refusal.code.retryable or refusal.code is ErrorCode.RATE_LIMIT_EXCEEDED,
     )
+
+
+def _find_affected_player(refusal: Refusal, caller: object) -> str | None:
+    """The player that a refusal names, else the one that called; None if it concerns no player."""
+    named = refusal.context.get("player_id")
+    if isinstance(named, str):
+        return named
+    sender = Sender.parse(caller) if isinstance(caller, str) else None
+    return sender.agent_id[:LONGEST_ID] if sender and sender.role is Role.PLAYER else None

@@ -23,7 +23,12 @@ COMMON: Mapping[str, Any] = {
     "choices": {"P01": "even", "P02": "odd"},
     "consequence": "Technical loss after 3 attempts",
     "contact_endpoint": "http://localhost:8101/mcp",
-    "context": {"field": "parity_choice", "expected": ["even", "odd"], "received": "Even"},
+    "context": {
+        "action": "CHOOSE_PARITY_RESPONSE",
+        "field": "parity_choice",
+        "expected": ["even", "odd"],
+        "received": "Even",
+    },
     "conversation_id": "conv-r1m1-001",
     "cost_usd": None,
     "data": {"player_id": "P01", "display_name": "Agent Alpha", "rank": 1, "points": 7},
@@ -125,21 +130,26 @@ OWN: Mapping[str, Any] = {
 }
 """By message type or object, and the field's name, where that differs."""
 WITHOUT: Mapping[str, tuple[str, ...]] = {
-    "LEAGUE_COMPLETED": ("round_id", "match_id"),
-    "LEAGUE_ERROR": ("auth_token", "round_id"),
+    "CHOOSE_PARITY_RESPONSE": ("league_id", "round_id"),
+    "GAME_ERROR": ("auth_token",),
+    "GAME_JOIN_ACK": ("league_id", "round_id"),
+    "GAME_MOVE_RESPONSE": ("league_id", "round_id"),
+    "LEAGUE_COMPLETED": ("auth_token", "round_id", "match_id"),
+    "LEAGUE_ERROR": ("auth_token", "league_id", "round_id", "match_id"),
     "LEAGUE_QUERY": ("round_id", "match_id"),
     "LEAGUE_QUERY_RESPONSE": ("auth_token", "round_id", "match_id"),
     "LEAGUE_REGISTER_REQUEST": ("auth_token", "league_id", "round_id", "match_id"),
     "LEAGUE_REGISTER_RESPONSE": ("round_id", "match_id"),
-    "LEAGUE_STANDINGS_UPDATE": ("match_id",),
+    "LEAGUE_STANDINGS_UPDATE": ("auth_token", "match_id"),
     "MANAGE_LEAGUE": ("round_id", "match_id", "player_id"),
     "REFEREE_REGISTER_REQUEST": ("auth_token", "league_id", "round_id", "match_id"),
     "REFEREE_REGISTER_RESPONSE": ("round_id", "match_id"),
-    "ROUND_ANNOUNCEMENT": ("match_id",),
-    "ROUND_COMPLETED": ("match_id",),
+    "ROUND_ANNOUNCEMENT": ("auth_token", "match_id"),
+    "ROUND_COMPLETED": ("auth_token", "match_id"),
     "START_LEAGUE": ("round_id", "match_id"),
+    "START_MATCH": ("auth_token",),
 }
-"""Fields of every message that say nothing in this one."""
+"""Fields of every message that this one doesn't carry when we send it."""
 WITHIN: Mapping[str, Mapping[str, Any]] = {
     "player_B": {"player_id": "P02", "display_name": "Agent Beta", "endpoint": "http://localhost:8102/mcp"},
 }

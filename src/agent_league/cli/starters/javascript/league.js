@@ -104,7 +104,8 @@ class Player {
   refusal(asked, expected, error_code, error_name, sentence) {
     const error = { error_code, error_name, error_description: error_name, message: sentence, retryable: false };
     const conversation = typeof asked.conversation_id === "string" ? asked.conversation_id : "conv-error";
-    return this.message("LEAGUE_ERROR", conversation, { ...error, original_message_type: expected });
+    const about = { original_message_type: expected, affected_player: null, action_required: null };
+    return this.message("LEAGUE_ERROR", conversation, { ...error, ...about, context: { action: expected } });
   }
 }
 

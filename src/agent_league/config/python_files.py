@@ -1,0 +1,40 @@
+"""Python files that somebody edits, such as a strategy or the rules of a game: run from where they stand.
+
+Knows nothing of what is in them.
+"""
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from zlib import crc32
+
+from agent_league.errors import ConfigError
+
+SUFFIX = ".py"
+
+
+def is_python_file(name: str) -> bool:
+    """Whether a name is that of a Python file, and not of something that is installed."""
+    return name.endswith(SUFFIX)
+
+
+def load_python_file(path: Path) -> ModuleType:
+    """Run a Python file and return its module; it may import the files beside it. Raises ConfigError."""
+    if not path.is_file():
+        raise ConfigError(path, "", "there is no such file")
+    path = path.resolve()
+    spec = spec_from_file_location(f"_file_{path.stem}_{crc32(bytes(path)):08x}", path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(path, "", "expected a Python file")
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise ConfigError(path, f"line {error.lineno}", f"not Python: {error.msg}") from error
+    except (Exception, SystemExit) as error:
+        raise ConfigError(path, "", f"can't be run: {error!r:.200}") from error
+    return module

@@ -1,0 +1,241 @@
+"""The protocol as files for readers: one specification in Markdown, and an example of every message as it travels.
+
+All of it is made from the models, the table of methods, the codes and the default settings.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from agent_league.config.models import CircuitBreaker, RetryPolicy, Timeouts
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.gate import UNKNOWN_TOKEN, invalid_token, missing_token, not_registered
+from agent_league.model.agents import Role
+from agent_league.protocol import v2
+from agent_league.protocol.checks import check_envelope
+from agent_league.protocol.envelope import Message, Sender
+from agent_league.protocol.methods import METHODS, Caller, Method
+from agent_league.protocol.v2.errors import write_league_error
+from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION, PROTOCOL_V2
+from agent_league.web.protocol.messages import CODE_WORDS, Description, describe, json_text, summaries
+
+SPECIFICATION = "protocol-spec.md"
+EXAMPLES = "messageexamples"
+REGISTRATION = (
+    *("REFEREE_REGISTER_REQUEST", "REFEREE_REGISTER_RESPONSE"),
+    *("LEAGUE_REGISTER_REQUEST", "LEAGUE_REGISTER_RESPONSE"),
+)
+ERRORS = ("LEAGUE_ERROR", "GAME_ERROR")
+CALLERS: Mapping[Caller, str] = {
+    Caller.ANYBODY: "anybody",
+    Caller.AGENT: "player or referee",
+    Caller.REFEREE: "referee",
+    Caller.ADMIN: "organiser",
+    Caller.MANAGER: "league manager",
+    Caller.MATCH_REFEREE: "referee",
+    Caller.MATCH_PLAYER: "player",
+}
+"""Who sends the request of a method; an applicant is what its message says."""
+
+
+def write_specification() -> dict[str, str]:
+    """Path -> text of every file: the specification and the examples beside it."""
+    files = {SPECIFICATION: "\n".join(_lines()) + "\n"}
+    for path, frame in _examples():
+        files[f"{EXAMPLES}/{path}.json"] = json_text(frame) + "\n"
+    return files
+
+
+def example_path(message_type: str) -> str:
+    """Where the example of a message is, below the folder of examples and without its ending."""
+    if message_type in REGISTRATION:
+        return f"registration/{message_type}"
+    return f"errors/{message_type}" if message_type in ERRORS else f"gameflow/{message_type}"
+
+
+def _examples() -> Iterator[tuple[str, dict[str, Any]]]:
+    for message_type in sorted(v2.MESSAGES):
+        found = describe(message_type)
+        message = orjson.loads(found.example)
+        if message_type == v2.LeagueError.TYPE:
+            for code, error in _league_errors():
+                yield f"{example_path(message_type)}.{code}", _result(error)
+        elif message_type == v2.GameError.TYPE:
+            yield f"{example_path(message_type)}.{ErrorCode.INVALID_PARITY_CHOICE}", _request(found, message)
+            yield f"{example_path(message_type)}.{ErrorCode.TIMEOUT_ERROR}", _request(found, _timed_out(message))
+        else:
+            yield example_path(message_type), _result(message) if found.answers else _request(found, message)
+
+
+def _request(found: Description, message: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": found.asked_by[0].name, "params": message, "id": 1}
+
+
+def _result(message: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "result": message, "id": 1}
+
+
+def _timed_out(error: Mapping[str, Any]) -> dict[str, Any]:
+    code = ErrorCode.TIMEOUT_ERROR
+    named = {"error_code": code.value, "error_name": code.name, "error_description": code.name}
+    return {**error, **named, "message": "no answer within 30 s"}
+
+
+def _league_errors() -> Iterator[tuple[ErrorCode, dict[str, Any]]]:
+    """A question about the standings, refused in each way that it can be, in the words of the manager."""
+    question = orjson.loads(describe(v2.LeagueQuery.TYPE).example)
+    unsigned = {name: value for name, value in question.items() if name != "auth_token"}
+    unknown, known = "player:P99", str(question["sender"])
+    refused: list[tuple[dict[str, Any], Refusal | None]] = [
+        ({**question, "timestamp": 5}, None),
+        ({name: question[name] for name in question if name not in ("timestamp", "conversation_id")}, None),
+        ({**question, "protocol": "league.v3"}, None),
+        ({**question, "timestamp": "2025-01-15T10:30:00+02:00"}, None),
+        ({**unsigned, "sender": unknown}, _unknown_sender(unknown)),
+        ({**unsigned, "sender": "referee:REF99"}, _unknown_sender("referee:REF99")),
+        ({**unsigned, "sender": known}, missing_token("the auth_token from your registration")),
+        (question, invalid_token(UNKNOWN_TOKEN)),
+    ]
+    for message, refusal in refused:
+        told = refusal or _envelope_fault(message)
+        error = write_league_error(
+            told,
+            sender=str(Role.LEAGUE_MANAGER),
+            timestamp="2025-01-15T10:30:01Z",
+            conversation_id=str(message.get("conversation_id", "conv-error-001")),
+            original_message_type=v2.LeagueQuery.TYPE,
+            caller=message["sender"],
+            has_token="auth_token" in message,
+        )
+        yield told.code, error.to_wire()
+
+
+def _unknown_sender(text: str) -> Refusal:
+    sender = Sender.parse(text)
+    assert sender is not None  # noqa: S101 - ours
+    return not_registered(sender)
+
+
+def _envelope_fault(message: Mapping[str, Any]) -> Refusal:
+    try:
+        check_envelope(message, v2.LeagueQuery.TYPE)
+    except Refusal as refusal:
+        return refusal
+    raise AssertionError(f"nothing is wrong with {message}")
+
+
+def _lines() -> Iterator[str]:
+    yield "# League Protocol Specification"
+    yield ""
+    yield f"**Protocol**: `{PROTOCOL_V2}`, version {CURRENT_VERSION} (agents from {MINIMUM_VERSION} on can take part)"
+    yield ""
+    yield "Written by `league spec` from the models that the league itself reads and writes with. It describes what we"
+    yield "send; what we accept is more generous ([interoperation](../docs/interoperation.md)). An example of every"
+    yield f"message as it travels is in [{EXAMPLES}]({EXAMPLES}), JSON Schemas are in [docs/schemas](../docs/schemas)."
+    yield from _transport()
+    yield from _methods()
+    yield from _message_types()
+    for title, kinds in _chapters():
+        yield from ("", f"## {title}")
+        for kind in kinds:
+            yield from _message(describe(kind))
+    yield from _codes()
+    yield from _limits()
+
+
+def _transport() -> Iterator[str]:
+    yield from ("", "## Transport", "")
+    yield "JSON-RPC 2.0 at `POST /mcp`, UTF-8. A request has the message in `params`, its reply in `result`; what the"
+    yield "league refuses is a `result` with a LEAGUE_ERROR. `GET /health` answers on every agent."
+    yield ""
+    yield "```json"
+    yield json_text(_request(describe(v2.GameInvitation.TYPE), {"protocol": PROTOCOL_V2, "message_type": "..."}))
+    yield "```"
+
+
+def _methods() -> Iterator[str]:
+    limits = Timeouts()
+    yield from ("", "## Methods", "", "| Method | Served by | Request | Reply | Limit | Who may call it |")
+    yield "|---|---|---|---|---|---|"
+    for method in METHODS.values():
+        request = f"`{method.request.TYPE}`" if method.request else "-"
+        plain = '`{"status": "ok"}`' if method.request else "an object of its own"
+        reply = f"`{method.reply.TYPE}`" if method.reply else plain
+        limit = f"{getattr(limits, method.limit):g} s"
+        yield f"| `{method.name}` | {_servers(method)} | {request} | {reply} | {limit} | {method.caller} |"
+
+
+def _message_types() -> Iterator[str]:
+    yield from ("", "## Message Types", "", "| Message type | Direction | Description |", "|---|---|---|")
+    for key, message_type, says in summaries()[PROTOCOL_V2]:
+        yield f"| [`{message_type}`](#{message_type.lower()}) | {_direction(describe(key))} | {_cell(says)} |"
+
+
+def _chapters() -> Iterator[tuple[str, list[str]]]:
+    yield "Agent Registration", list(REGISTRATION)
+    yield "Game Flow", [name for name in sorted(v2.MESSAGES) if name not in (*REGISTRATION, *ERRORS)]
+    yield "Error Handling", list(ERRORS)
+
+
+def _message(found: Description) -> Iterator[str]:
+    yield from ("", f"### {found.message_type}", "", found.says, "")
+    yield f"**Direction**: {_direction(found)}  "
+    if found.answers:
+        yield f"**Answer to**: {', '.join(f'`{method.name}`' for method in found.answers)}  "
+    elif found.asked_by:
+        yield f"**Method**: {', '.join(f'`{method.name}`' for method in found.asked_by)}  "
+    examples = [path for path, _ in _examples() if path.partition(".")[0] == example_path(found.message_type)]
+    links = ", ".join(f"[{path.rpartition('/')[2]}]({EXAMPLES}/{path}.json)" for path in examples)
+    yield f"**Example**: {links}"
+    yield from ("", "| Field | Type | Required | Description |", "|---|---|---|---|")
+    for field in found.fields:
+        required = "yes" if field.is_required else "no"
+        yield f"| `{field.name}` | {_cell(field.kind)} | {required} | {_cell(field.meaning)} |"
+
+
+def _codes() -> Iterator[str]:
+    yield from ("", "### Error codes", "", "| Code | Name | Description | Tried again |", "|---|---|---|---|")
+    for code in ErrorCode:
+        again = "yes" if code.retryable else "no"
+        yield f"| `{code.value}` | `{code.name}` | {_cell(CODE_WORDS[code])} | {again} |"
+
+
+def _limits() -> Iterator[str]:
+    yield from ("", "## Timeouts and Retries", "", "| Setting in `timeouts` of system.json | Seconds |", "|---|---|")
+    for name, seconds in Timeouts().model_dump().items():
+        yield f"| `{name}` | {seconds:g} |"
+    policy, breaker = RetryPolicy(), CircuitBreaker()
+    yield ""
+    yield f"- A question is asked {policy.max_retries} times in all, then its player loses technically."
+    yield f"- Before the next attempt {policy.base_delay_sec:g} s x 2^k are waited, and up to a tenth of it more."
+    suspended = f"{breaker.failure_threshold} failures in a row suspend an agent"
+    yield f"- {suspended}; it is tried again after {breaker.probe_after_sec:g} s."
+
+
+def _direction(found: Description) -> str:
+    """Who says a message to whom."""
+    requests = [f"{_caller(method, found)} → {_servers(method)}" for method in found.asked_by]
+    replies = [f"{_servers(method)} → {_asker(method)}" for method in found.answers]
+    return "; ".join(dict.fromkeys([*requests, *replies])) or "any agent → whoever called it"
+
+
+def _asker(method: Method) -> str:
+    return _role_of(method.request) if method.caller is Caller.APPLICANT and method.request else CALLERS[method.caller]
+
+
+def _caller(method: Method, found: Description) -> str:
+    return _role_of(v2.MESSAGES[found.message_type]) if method.caller is Caller.APPLICANT else CALLERS[method.caller]
+
+
+def _role_of(request: type[Message]) -> str:
+    return "player" if "player_meta" in request.model_fields else "referee"
+
+
+def _servers(method: Method) -> str:
+    return ", ".join(role.replace("_", " ") for role in sorted(method.served_by))
+
+
+def _cell(text: str) -> str:
+    """A text as one cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
