@@ -84,7 +84,7 @@ class LeagueManager:
         manners = Manners(carrier, strict=strict, meter=self.meter)
         key = SigningKey.load(saved.season.signing_key)
         passes = Passes(key, self.season.league_id, self._clock, system.heartbeat.match_sec)
-        words = ManagerWords(self.season, self._clock, passes)
+        words = ManagerWords(self.season, self._clock, passes, system)
         self._records = Records(self.season, settings.home, self._clock, self.log)
         self._journal.on_commit = self._records.committed
         self._journal.on_trouble = lambda why: self.season.note_store(is_there=why is None, why=why or "")

@@ -37,6 +37,7 @@ from agent_league.model.events import (
 from agent_league.model.names import LONGEST_NAME
 from agent_league.model.results import MatchResult, Scoring, StandingsRow
 from agent_league.model.schedule import Pairing, Round, Schedule
+from agent_league.protocol.v1.ids import new_league_uuid
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.storage.base import DISMISSED, Row, Saved, SeasonRow
 
@@ -73,6 +74,8 @@ class Season:
         self._failure_threshold = system.circuit_breaker.failure_threshold
         self.league = league
         self.league_id = league.league_id
+        self.league_uuid = new_league_uuid(league.league_id, f"{row.season_id}/{row.created_at}/{row.signing_key}")
+        """What it is called in `league.v1`: another for every season, the same after a restart."""
         self.scoring = Scoring(
             win_points=league.scoring.win_points,
             draw_points=league.scoring.draw_points,

@@ -99,6 +99,8 @@ class PlayResponse(V1Message):
 
 
 class Validation(Part):
+    """`play.value` is null to the opponent of somebody whose play is invalid."""
+
     player_id: str
     play: Play | None
     status: Literal["VALID", "INVALID"]
