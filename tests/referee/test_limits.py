@@ -41,7 +41,7 @@ async def test_a_move_has_the_time_that_the_league_gives_or_else_the_referee(
 ) -> None:
     async with hall(home, clock=VirtualClock()) as match:
         slow_player(match, "choose_parity", 4)
-        await match.play(**({"limits": limits} if limits else {}))
+        await match.play(limits=limits)
         question = match.players["P01"].heard("choose_parity")[0]
     asked, until = (parse_utc(question[name]) for name in ("timestamp", "deadline"))
     assert asked
@@ -80,7 +80,7 @@ async def test_an_invitation_in_v1_says_how_long_is_waited_for_its_answer(
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
         guest = seat_v1(match, "P02", "odd", {"GAME_INVITATION": hang})
-        await match.start(P02=V1, **({"limits": limits} if limits else {}))
+        await match.start(P02=V1, limits=limits)
         await match.manager.hears("report_match_result")
     assert {m["game_info"]["timeout_seconds"] for m in guest.heard("GAME_INVITATION")} == {stated}
     failed = [line["latency_ms"] for line in match.record()["transcript"] if line["direction"] == "failed"]

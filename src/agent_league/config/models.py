@@ -211,6 +211,8 @@ class LeagueConfig(Settings):
     schema_version: str = "1.0.0"
     league_id: str
     display_name: str = ""
+    protocol: Literal["league.v1", "league.v2"] | None = None
+    """What its players are expected to speak; it plays the rules of `league.v1` if all of them do at its start."""
     game_type: str
     game_parameters: dict[str, Any] = Field(default_factory=dict)
     """What this league plays by, where it isn't what the registry says."""
