@@ -51,7 +51,7 @@ async def test_a_v1_league_plays_the_rules_of_001_however_it_was_started(
 ) -> None:
     if because_of == "its file":
         say_v1_in_the_league_file(home)
-    made = planned(plan, **({"protocol": "v1"} if because_of == "an option" else {}))
+    made = planned(plan, protocol="v1" if because_of == "an option" else None)
     kinds = ALL_V1 if because_of == "its players" else ALL_V1[:1]
     played, [guest, *_] = await play_with_players(made, *kinds)
     played.assert_played(players=4, meetings=2)

@@ -161,6 +161,7 @@ def _told_result(message: Mapping[str, Any]) -> Asking:
         "game_result": {
             "status": STATUSES[result.outcome],
             "winner_player_id": result.winner,
+            **({"loser_player_id": result.loser} if result.loser else {}),
             "drawn_number": summary.drawn_number(),
             "number_parity": summary.number_parity,
             "choices": summary.choices(),
