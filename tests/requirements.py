@@ -731,7 +731,7 @@ REQUIREMENTS = (
     ),
     needs(
         "P 7",
-        "PLAY_VALIDATION goes to both players, INVALID ones too, without the choice; an earlier match file still holds.",
+        "PLAY_VALIDATION goes to both players, INVALID ones too (without the choice); earlier match files still hold.",
         "referee/words_v1::an_invalid_play_is_told_to_the_opponent_too_at_once_and_without_the_choice",
         "foreign/v1_leagues::every_invitation_says_30_seconds_and_every_validation_goes_to_both",
         "referee/verify_v1::a_file_of_an_earlier_version_still_holds",

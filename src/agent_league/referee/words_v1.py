@@ -11,7 +11,7 @@ from agent_league.log import redacted
 from agent_league.model.results import Outcome
 from agent_league.protocol import v1, v2
 from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.v1.game import write_summary
+from agent_league.protocol.v1.game import write_seconds, write_summary
 from agent_league.protocol.v1.ids import conversation_uuid, player_id_v1
 from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
@@ -55,7 +55,7 @@ class WordsV1:
             "game_type": match.game.game_type,
             "opponent_id": player_id_v1(match.opponent(self._player_id)),
             "your_role": ROLES[match.role(self._player_id)],
-            "timeout_seconds": _seconds(limit),
+            "timeout_seconds": write_seconds(limit),
         }
         return self._call("handle_game_invitation", v1.GameInvitation, v1.GameInvitationResponse.TYPE, game_info=info)
 
@@ -64,7 +64,7 @@ class WordsV1:
         state = {
             "game_type": match.game.game_type,
             "current_player": player_id_v1(match.players[0]),
-            "rules": {"single_round": match.game.wire.call is FIRST_GAME, "timeout_per_move": _seconds(limit)},
+            "rules": {"single_round": match.game.wire.call is FIRST_GAME, "timeout_per_move": write_seconds(limit)},
         }
         return self._call("GAME_START", v1.GameStart, game_state=state)
 
@@ -80,7 +80,7 @@ class WordsV1:
             }
         state = {
             "turn_number": match.step + 1,
-            "timeout_seconds": _seconds(limit),
+            "timeout_seconds": write_seconds(limit),
             "game_specific_state": special,
         }
         return self._call(self.wire.method, v1.PlayRequest, v1.PlayResponse.TYPE, game_state=state)
@@ -175,7 +175,3 @@ def _reason(mishap: Mishap) -> str:
 
 def _translated(match: Match, sentence: str) -> str:
     return PLAYER.sub(lambda found: player_id_v1(found[0]) if found[0] in match.players else found[0], sentence)
-
-
-def _seconds(limit: float) -> float:
-    return int(limit) if float(limit).is_integer() else limit

@@ -159,6 +159,11 @@ class GameResult(V1Message):
     result: Result
 
 
+def write_seconds(limit: float) -> float:
+    """A limit as seed 001 writes it: 30, not 30.0."""
+    return int(limit) if float(limit).is_integer() else limit
+
+
 def write_summary(
     moves: Sequence[Mapping[str, Any]],
     *,
