@@ -13,7 +13,7 @@ from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentStateChanged, Event, LeagueCompleted, RoundCompleted
-from agent_league.storage.repositories import MatchRepository
+from agent_league.storage.repositories import MatchRepository, PlayerHistoryRepository
 from agent_league.testing.peers import Script, ScriptedPlayer, hang, rubbish
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_server import HttpServer
@@ -46,6 +46,8 @@ class Story:
     completed: LeagueCompleted
     matches: dict[str, dict[str, Any]]
     guests: dict[str, ScriptedPlayer]
+    histories: dict[str, dict[str, Any]]
+    """What our own players remember."""
 
     def of(self, player_id: str) -> list[dict[str, Any]]:
         """A player's matches, in the order of their rounds."""
@@ -87,7 +89,9 @@ async def play(home: Path) -> Story:
         DEAD: {},
     }
     guests = {
-        player_id: ScriptedPlayer(player_id, f"http://localhost:{port + 8 + number}/mcp", scripts=scripts[player_id])
+        player_id: ScriptedPlayer(
+            f"Guest {player_id}", f"http://localhost:{port + 8 + number}/mcp", scripts=scripts[player_id]
+        )
         for number, player_id in enumerate(FAULTY)
     }
     deaths: list[asyncio.Task[None]] = []
@@ -110,7 +114,8 @@ async def play(home: Path) -> Story:
         await asyncio.gather(*deaths)
     repository = MatchRepository(completed.league_id, home)
     matches = {match_id: match for match_id in repository.list() if (match := repository.load(match_id))}
-    return Story(league.events, completed, matches, guests)
+    histories = {player_id: PlayerHistoryRepository(player_id, home).load() for player_id in SOUND}
+    return Story(league.events, completed, matches, guests, histories)
 
 
 @pytest.fixture(scope="module")
@@ -201,6 +206,12 @@ def test_a_suspended_player_costs_no_calls_before_game_over(story: Story) -> Non
         assert [step["state"] for step in match["lifecycle"]] == ["WAITING_FOR_PLAYERS", "FINISHED"]
         assert match["result"]["terminations"][HUNG] == "suspended"
         assert match["match_id"] not in asked
+
+
+def test_every_opponent_has_its_id_in_the_history_also_one_that_was_suspended(story: Story) -> None:
+    everybody = {row.player_id for row in story.completed.standings}
+    for player_id, history in story.histories.items():
+        assert {game["opponent_id"] for game in history["matches"]} == everybody - {player_id}
 
 
 def test_both_players_hear_the_end_of_every_match(story: Story) -> None:

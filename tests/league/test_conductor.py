@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from agent_league.errors import LeagueFailed
 from agent_league.league.tokens import token_hash
+from agent_league.model.agents import How
 from agent_league.model.events import AgentStateChanged, MatchFinished, RoundCompleted
 from agent_league.testing.peers import Params, Script, ScriptedPlayer, always, hang, rubbish
 from tests.league.conftest import OfficeMaker
@@ -429,3 +431,30 @@ async def test_only_who_asks_for_a_match_key_gets_one_and_tokens_under_it(office
     seats = [order[side] for order in here.referees[0].orders for side in ("player_A", "player_B")]
     algorithms = {(seat["player_id"], jwt.get_unverified_header(seat["match_token"])["alg"]) for seat in seats}
     assert algorithms == {("P01", "EdDSA"), ("P02", "EdDSA"), ("P03", "EdDSA"), ("P04", "HS256")}
+
+
+@pytest.mark.parametrize(
+    ("protocols", "limits"),
+    [
+        (("league.v2", "league.v2"), {"join_sec": 5}),
+        (("league.v1", "league.v1"), {"join_sec": 30}),
+        (("league.v2", "league.v1"), {"join_sec": 5, "v1_join_sec": 30}),
+    ],
+)
+async def test_a_referee_is_told_the_league_s_limits_with_each_match(
+    office: OfficeMaker, protocols: tuple[str, str], limits: dict[str, float]
+) -> None:
+    own = {"timeouts.move_timeout_sec": 2, "retry_policy.max_retries": 4, "retry_policy.base_delay_sec": 0.5}
+    here = office(own)
+    for number, protocol in enumerate(protocols, 1):
+        endpoint = f"http://localhost:{8100 + number}/mcp"
+        await here.register(f"Agent {number}", endpoint, sender=f"player:P0{number}")
+        member = here.manager.season.roster.get(f"P0{number}")
+        assert member is not None
+        member.agent, member.how = replace(member.agent, protocol=protocol), How(protocol)
+    referee = await here.seat_referee()
+    assert await here.start() == {"status": "ok"}
+    await here.completed()
+    for order in referee.orders:
+        assert order["limits"] == {"move_sec": 2, "attempts": 4, "base_delay_sec": 0.5, **limits}
+        assert order["league_uuid"] == here.manager.season.league_uuid

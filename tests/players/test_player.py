@@ -771,3 +771,39 @@ async def test_a_league_error_pushed_to_a_player_changes_nothing_but_its_log(hom
         assert await seat.choice() in ("even", "odd")
         (line,) = [line for line in seat.log() if line["event_type"] == "league_error_received"]
         assert line["error_code"] == "E005"
+
+
+ALONE = {"status": "TECHNICAL_LOSS", "winner_player_id": "P01", "choices": {}, "reason": "P02 is suspended"}
+
+
+@pytest.mark.parametrize(("sides", "is_announced"), [("AB", True), ("BA", True), ("AB", False)])
+async def test_an_opponent_that_is_suspended_has_its_id_in_the_history(
+    home: Path, sides: str, is_announced: bool
+) -> None:
+    """There is no invitation to such a match: the announcement of its round says who it was against."""
+    async with chair(home) as seat:
+        match = {"match_id": "R1M1", "game_type": "even_odd", "referee_endpoint": "http://localhost:8001/mcp"}
+        players = {f"player_{side}_id": player_id for side, player_id in zip(sides, ("P01", "P02"), strict=True)}
+        others = {"player_A_id": "P03", "player_B_id": "P04"}
+        if is_announced:
+            matches = [{**match, **players}, {**match, **others, "match_id": "R1M2"}]
+            await seat.call("notify_round", seat.manager.message("ROUND_ANNOUNCEMENT", round_id=1, matches=matches))
+        over = from_referee("GAME_OVER", game_result=ALONE)
+        assert await seat.call("notify_match_result", over) == {"status": "ok"}
+        (game,) = seat.player.games
+        assert (game.outcome, game.opponent_id) == ("WIN", "P02" if is_announced else "unknown")
+        assert list((await seat.state())["opponents"]) == [game.opponent_id]
+
+
+async def test_a_suspended_player_knows_by_its_winner_whom_it_lost_to(home: Path) -> None:
+    async with chair(home) as seat:
+        result = {**ALONE, "winner_player_id": "P02"}
+        await seat.call("notify_match_result", from_referee("GAME_OVER", game_result=result))
+        assert [(game.outcome, game.opponent_id) for game in seat.player.games] == [("TECHNICAL_LOSS", "P02")]
+
+
+async def test_a_suspended_opponent_of_v1_is_named_by_the_result(home: Path) -> None:
+    async with chair(home, manager=V1_MANAGER, protocol=PROTOCOL_V1) as seat:
+        result = {"winner": "player_001", "loser": "player_002", "outcome": "FORFEIT", "game_summary": {}}
+        await bare(seat, v1("GAME_RESULT", result=result))
+        assert [(game.outcome, game.opponent_id) for game in seat.player.games] == [("WIN", "player_002")]

@@ -157,7 +157,7 @@ async def test_a_strange_usage_is_evidence_in_the_match_file_and_nothing_more(
 
 
 def test_league_v1_has_no_word_for_the_cost_and_goes_without() -> None:
-    told = reply_to_v1(response(usage=v2.MoveUsage(**asdict(USAGE))), example("PLAY_REQUEST"))
+    told = reply_to_v1(response(usage=v2.MoveUsage(**asdict(USAGE))), example("PLAY_REQUEST"), datetime.now(UTC))
     assert told["play"]["value"] == "odd"
     assert "usage" not in json.dumps(told)
 

@@ -10,6 +10,7 @@ from agent_league.protocol.v1.ids import (
     conversation_uuid,
     inside,
     league_uuid,
+    new_league_uuid,
     player_id_v1,
     read_endpoint,
     write_endpoint,
@@ -47,6 +48,14 @@ def test_league_and_conversation_ids_are_uuids_that_follow_from_ours() -> None:
     assert len(made) == 4
     assert all(str(UUID(text)) == text and UUID(text).version == 5 for text in made)
     assert league_uuid("one") == league_uuid("one") == "e086a439-4e5a-57bb-a4db-1533c9bc4ad6"
+
+
+def test_every_instance_of_a_league_has_a_uuid_of_its_own_that_it_keeps() -> None:
+    made = {new_league_uuid("one", secret) for secret in ("a", "b")} | {new_league_uuid("two", "a")}
+    assert len(made) == 3
+    assert all(UUID(one).version == 4 for one in made)
+    assert new_league_uuid("one", "a") in made
+    assert new_league_uuid(str(UUID(int=7)), "a") == str(UUID(int=7)), "a UUID stays itself"
 
 
 @pytest.mark.parametrize("made", [league_uuid, conversation_uuid])

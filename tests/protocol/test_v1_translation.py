@@ -1,6 +1,7 @@
 """From `league.v1` to `league.v2` and back: each message asks for the right method, and nothing is made up."""
 
 from copy import deepcopy
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -21,7 +22,10 @@ from agent_league.transport.hosts import endpoint_problem
 from tests.protocol.examples_v1 import BASE, MESSAGES, example
 
 LEAGUE = example("GAME_RESULT")["league_id"]
+OTHER_LEAGUE = "9e107d9d-372b-4b68-8f2a-0c1e5a3f4b6d"
 ENVELOPE = {"sender": "player:player_001", "timestamp": "2025-12-13T22:05:01Z", "conversation_id": "conv-1"}
+NOW = datetime(2025, 12, 13, 22, 5, 1, 234567, UTC)
+WRITTEN = "2025-12-13T22:05:01.234Z"
 NOTICES = ["LEAGUE_START_ANNOUNCEMENT", "GAME_START", "PLAY_VALIDATION"]
 ASKED_OF = {
     Role.PLAYER: {
@@ -75,7 +79,7 @@ def result(**changes: Any) -> dict[str, Any]:
 
 
 def replied(reply: Message, request: dict[str, Any]) -> dict[str, Any]:
-    written: dict[str, Any] = reply_to_v1(reply.to_wire(), request)
+    written: dict[str, Any] = reply_to_v1(reply.to_wire(), request, NOW)
     BASE.validate(written)
     v1.MESSAGES[written["message_type"]].model_validate(written)
     return written
@@ -316,7 +320,7 @@ def test_an_applicant_is_called_at_its_address_or_refused_for_it(address: str, c
 @pytest.mark.parametrize(("accept", "status"), [(True, "READY"), (False, "DECLINED")])
 def test_a_player_s_coming_is_answered_as_the_seed_shows(accept: bool, status: str) -> None:
     ack = v2.GameJoinAck.write(**ENVELOPE, auth_token="tok", match_id="R1M1", player_id="player_001", accept=accept)
-    expected = example("GAME_INVITATION_RESPONSE", status=status)
+    expected = example("GAME_INVITATION_RESPONSE", status=status, timestamp=WRITTEN)
     assert replied(ack, example("GAME_INVITATION")) == expected
 
 
@@ -331,7 +335,7 @@ def test_a_player_s_coming_is_answered_as_the_seed_shows(accept: bool, status: s
 def test_a_move_is_answered_as_the_seed_shows(reply: Message, spelling: str) -> None:
     written = replied(reply, example("PLAY_REQUEST", message_type=spelling))
     play = {"action": "choose", "value": "even", "reasoning": written["play"]["reasoning"]}
-    assert written == example("PLAY_RESPONSE", timestamp="2025-12-13T22:05:01.000Z", play=play)
+    assert written == example("PLAY_RESPONSE", timestamp=WRITTEN, play=play)
     assert written["play"]["reasoning"]
 
 
@@ -345,8 +349,11 @@ def test_an_admission_is_answered_with_the_id_as_v1_writes_it_and_without_secret
         public_key={"kty": "OKP"},
         reason=None,
     )
-    expected = example("LEAGUE_REGISTER_RESPONSE", league_id=league_uuid("league_2025_even_odd"))
-    assert replied(response, example("LEAGUE_REGISTER_REQUEST")) == expected
+    request, known = example("LEAGUE_REGISTER_REQUEST"), league_uuid("league_2025_even_odd")
+    assert replied(response, request) == example("LEAGUE_REGISTER_RESPONSE", league_id=known, timestamp=WRITTEN)
+    instance = response.model_copy(update={"league_uuid": OTHER_LEAGUE})
+    assert replied(instance, request)["league_id"] == OTHER_LEAGUE
+    assert "league_uuid" not in replied(instance, request)
 
 
 @pytest.mark.parametrize("reason", Reason)
@@ -365,7 +372,7 @@ def test_a_rejection_has_one_of_the_four_reasons_of_the_seed(reason: Reason) -> 
 
 @pytest.mark.parametrize("reply", [{"status": "ok"}, {"message_type": "LEAGUE_ERROR", "error_code": "E002"}, None, []])
 def test_what_v1_has_no_message_for_is_answered_as_it_is(reply: object) -> None:
-    assert reply_to_v1(reply, example("GAME_RESULT")) == reply
+    assert reply_to_v1(reply, example("GAME_RESULT"), NOW) == reply
 
 
 def test_a_player_of_ours_registers_as_the_seed_shows() -> None:
@@ -383,21 +390,23 @@ def test_a_player_of_ours_registers_as_the_seed_shows() -> None:
         application_key="0123456789abcdef",
         player_meta=meta,
     )
-    written = registration_to_v1({**ours.to_wire(), "league_id": LEAGUE}, "player_alpha").to_wire()
+    golden = example("LEAGUE_REGISTER_REQUEST")
+    uuids = (golden["league_id"], golden["conversation_id"])
+    written = registration_to_v1(ours.to_wire(), "player_alpha", NOW, *uuids).to_wire()
     BASE.validate(written)
     shown = {
         **example("LEAGUE_REGISTER_REQUEST")["player_meta"],
         "contact_endpoint": "mcp://localhost:8101/player_alpha",
     }
-    assert written == example("LEAGUE_REGISTER_REQUEST", player_meta=shown)
+    assert written == {**golden, "player_meta": shown, "timestamp": WRITTEN}
     assert asked(written, Role.LEAGUE_MANAGER).player_meta.contact_endpoint == meta["contact_endpoint"]
 
 
-def test_a_registration_has_uuids_also_where_nobody_knows_the_league() -> None:
+def test_the_last_part_of_an_address_asks_for_an_id() -> None:
     ours = v2.LeagueRegisterRequest.write(
         **{**ENVELOPE, "sender": "player:P07"},
         player_meta={"display_name": "A", "version": "1", "game_types": [], "contact_endpoint": "http://h:1/mcp"},
     )
-    written = registration_to_v1(ours.to_wire(), "player_007").to_wire()
+    written = registration_to_v1(ours.to_wire(), "player_007", NOW, LEAGUE, OTHER_LEAGUE).to_wire()
     BASE.validate(written)
-    assert asked(written, Role.LEAGUE_MANAGER).sender == "player:P07", "the last part of the address asks for the id"
+    assert asked(written, Role.LEAGUE_MANAGER).sender == "player:P07"

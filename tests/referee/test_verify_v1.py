@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -36,6 +37,7 @@ from tests.referee.v1_player import seat_v1
 
 Answers = Mapping[str, tuple[Any, ...]]
 """By message type, one after another; see `in_turn`."""
+EARLIER = Path(__file__).parent / "earlier"
 CHOICES = {"P01": "even", "P02": "odd"}
 V1 = ("P01", "P02")
 KINDS = {"v1": V1, "v1 challenges v2": ("P01",), "v2 challenges v1": ("P02",)}
@@ -173,6 +175,30 @@ async def test_what_a_strict_referee_writes_holds(home: Path, name: str) -> None
     assert "a strict referee puts up with nothing" in wrong(content)["tolerated"][0]
 
 
+@pytest.mark.parametrize("name", ["v1_two_bad_answers", "mixed_silent"])
+def test_a_file_of_an_earlier_version_still_holds(name: str) -> None:
+    """It has no UUID of its own and no limits, and its opponents weren't told of invalid plays."""
+    content = json.loads((EARLIER / f"{name}.json").read_text())
+    assert not {"limits", "league_uuid"} & content.keys()
+    assert wrong(content) == {}
+
+
+@in_virtual_time
+async def test_an_instance_s_uuid_and_the_league_s_limits_hold_too(home: Path) -> None:
+    limits = {"join_sec": 7, "move_sec": 3.5, "attempts": 2, "base_delay_sec": 0.5}
+    async with hall(home, clock=VirtualClock(), seed="7") as match:
+        match.pair()
+        for player_id in V1:
+            seat_v1(match, player_id, CHOICES[player_id], {"PLAY_REQUEST": in_turn(play("Even"))})
+        await play_out(match, V1, league_uuid=OTHER_UUID, limits=limits)
+    content = match.record()
+    assert content["limits"] == {**limits, "v1_join_sec": 7}
+    assert {line["message"]["league_id"] for line in lines(content, direction="sent")} == {OTHER_UUID}
+    assert len({line["message"]["conversation_id"] for line in lines(content, direction="sent")}) == 1
+    assert len(lines(content, direction="failed")) == 4
+    assert wrong(content) == {}
+
+
 @pytest.mark.parametrize("v1", [V1, ("P01",)], ids=str)
 @in_virtual_time
 async def test_both_may_fail(home: Path, v1: tuple[str, ...]) -> None:
@@ -262,6 +288,17 @@ def told_early(content: Content) -> None:
     transcript.remove(shown)
     shown["at"] = transcript[(at := transcript.index(lines(content, **CHOSE, player_id="P02")[0])) - 1]["at"]
     transcript.insert(at, shown)
+
+
+def opponent_line(content: Content) -> Content:
+    """The first line that tells a player of the other's bad play."""
+    told = lines(content, **TOLD_ERROR, player_id="P02")
+    return next(line for line in told if author_of(line) == "player_001")
+
+
+def opponent_notice(content: Content) -> Content:
+    notice: Content = opponent_line(content)["message"]["validation"]
+    return notice
 
 
 def author_of(line: Content) -> str:
@@ -410,6 +447,19 @@ TAMPERED: dict[str, tuple[Change, str]] = {
     "a bad play told without it": (put(T, TOLD_ERROR, M, "validation", "play", value=None), "failures"),
     "a bad play for another reason": (put(T, TOLD_ERROR, M, "validation", "error", value="Malformed JSON"), "failures"),
     "a bad play for a reason of ours": (put(T, TOLD_ERROR, M, "validation", "error", value="E004"), "messages"),
+    "an opponent told what the bad play was": (
+        lambda content: opponent_notice(content)["play"].update(value="Even"),
+        "failures",
+    ),
+    "an opponent told another reason": (
+        lambda content: opponent_notice(content).update(error="Malformed JSON"),
+        "failures",
+    ),
+    "an opponent not told": (lambda content: content[T].remove(opponent_line(content)), "dialogue"),
+    "a league's uuid": (put("league_uuid", value=OTHER_UUID), "messages"),
+    "another limit for invitations": (put("limits", "v1_join_sec", value=5), "messages"),
+    "another limit for moves": (put("limits", "move_sec", value=29), "messages"),
+    "another limit of attempts": (put("limits", "attempts", value=4), "failures"),
     "a failure told to another": (put(T, TOLD_ERROR, "player_id", value="P09"), "messages"),
     "no failure told": (take_line(**TOLD_ERROR), "dialogue"),
     "a failure taken out": (take_line(**FAILED), "dialogue"),

@@ -16,7 +16,7 @@ from agent_league.protocol.v1.ids import conversation_uuid, league_uuid
 from agent_league.referee.dialect import Mishap, Setting
 from agent_league.referee.match import Match, Verdict
 from agent_league.referee.words_v1 import WordsV1
-from agent_league.testing.peers import now
+from agent_league.testing.peers import hang, now
 from agent_league.testing.virtual_time import START, in_virtual_time
 from agent_league.transport.manners import Call
 from tests.games.sticks import SECRET, STICKS
@@ -298,6 +298,45 @@ async def test_a_mixed_match_is_asked_in_turn_and_reported_in_v2(home: Path) -> 
     assert told["message_type"] == "MATCH_RESULT_REPORT"
     assert told["auth_token"]
     assert told["result"]["details"]["choices"] == {"P01": "even", "P02": "odd"}
+
+
+@pytest.mark.parametrize(("author", "opponent"), [("P01", "P02"), ("P02", "P01")])
+@in_virtual_time
+async def test_an_invalid_play_is_told_to_the_opponent_too_at_once_and_without_the_choice(
+    home: Path, author: str, opponent: str
+) -> None:
+    async with hall(home) as match:
+        bad, good = V1Player(match, author, "EVEN"), V1Player(match, opponent, "odd")
+        reports = bare_reports(match)
+        assert await match.start(P01=V1, P02=V1) == {"status": "ok"}
+        await reports.get()
+        await asyncio.sleep(1)  # the loser's notices are nobody's concern
+    told = {
+        player.id: [m["validation"] for m in player.heard if "validation" in m and m["validation"]["status"] != "VALID"]
+        for player in (bad, good)
+    }
+    invalid = {"player_id": bad.id, "status": "INVALID", "error": "Choice not in allowed values"}
+    assert told[bad.id] == [{**invalid, "play": {"action": "choose", "value": "EVEN"}}] * 3
+    assert told[good.id] == [{**invalid, "play": {"action": "choose", "value": None}}] * 3
+    golden = v1("PLAY_VALIDATION")
+    sent = next(m for m in good.heard if "validation" in m and m["validation"]["status"] == "INVALID")
+    assert list(sent) == list(golden)
+    assert sorted(sent["validation"]) == sorted(golden["validation"])
+    assert "EVEN" not in str(good.heard[:-1]), "all but the result"
+
+
+@pytest.mark.parametrize("failing", ["invitation", "v2 opponent"])
+@in_virtual_time
+async def test_only_plays_of_a_match_are_validated(home: Path, failing: str) -> None:
+    """Who stays away has made no play; an opponent of `league.v2` that plays wrongly has."""
+    async with hall(home) as match:
+        scripts = {"handle_game_invitation": hang} if failing == "invitation" else {}
+        match.seat("P01", "EVEN", **scripts)
+        guest = V1Player(match, "P02", "odd")
+        assert await match.start(P02=V1) == {"status": "ok"}
+        await match.manager.hears("report_match_result")
+    invalid = [m["validation"] for m in guest.heard if "validation" in m and m["validation"]["status"] == "INVALID"]
+    assert [one["player_id"] for one in invalid] == ([] if failing == "invitation" else ["player_001"] * 3)
 
 
 @in_virtual_time

@@ -819,6 +819,27 @@ async def test_an_agent_of_v1_asks_after_a_quiet_manager_by_registering_again(lo
     await asyncio.wait([waiting])
 
 
+@in_virtual_time
+async def test_an_agent_of_v1_finds_out_that_its_manager_plays_another_league_by_now(log: JsonLogger) -> None:
+    """Every league has a UUID of its own, so the old one would refuse all that the new one says."""
+    other = {**V1_ACCEPTED, "league_id": "9e107d9d-372b-4b68-8f2a-0c1e5a3f4b6d", "player_id": "player_003"}
+    agent, manager = Agent(log, protocol=PROTOCOL_V1), V1Manager(V1_ACCEPTED, V1_ACCEPTED, other)
+    agent.network.attach(MANAGER, manager.answer)
+    await agent.session.register()
+    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    await asyncio.sleep(1.5 * QUIET)
+    assert (agent.session.agent_id, agent.remarks) == ("player_007", [])
+    await asyncio.sleep(QUIET)
+    assert (agent.session.agent_id, agent.session.league_id) == ("player_003", other["league_id"])
+    assert agent.remarks == ["Registered again, as player_003."]
+    first, *later = manager.heard
+    assert {message["league_id"] for message in later} == {V1_ACCEPTED["league_id"]}, "what it knows it says"
+    assert first["league_id"] != V1_ACCEPTED["league_id"]
+    assert len({message["conversation_id"] for message in manager.heard}) == len(manager.heard)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+
 OWN = "tok-ref02-of-a-referee-that-shows-its-own"
 OWN_HASH = hashlib.sha256(OWN.encode()).hexdigest()
 

@@ -11,6 +11,7 @@ from agent_league.errors import UserError
 from agent_league.games.base import REPEATING, BadParameters
 from agent_league.games.registry import Game, UnknownGame, playable
 from agent_league.games.tryout import try_out
+from agent_league.league.rules_v1 import with_v1_rules
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import there_are
 from agent_league.players.strategies import check_strategy, not_installed
@@ -49,6 +50,14 @@ def chosen_league(
     if not (is_named and loader.has_league_file(league.league_id)) and PER_ROUND not in loader.overrides:
         own["scheduling"] = league.scheduling.model_copy(update={"matches_per_round": None})
     return league.model_copy(update=own)
+
+
+def v1_league(
+    loader: ConfigLoader, league: LeagueConfig, game_type: str | None, parameters: Mapping[str, Any]
+) -> LeagueConfig:
+    """A chosen league as it is played where all its players speak `league.v1`; what was set by name stands."""
+    said = {*loader.load_league(league.league_id, game_type).game_parameters, *parameters}
+    return with_v1_rules(league, said=said, keep_format="scheduling.format" in loader.overrides)
 
 
 def configured_game(loader: ConfigLoader | None, game_type: str, parameters: Mapping[str, Any]) -> Game:

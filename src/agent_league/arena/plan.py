@@ -7,7 +7,7 @@ from itertools import chain, count, cycle, islice
 from pathlib import Path
 from typing import Any
 
-from agent_league.arena.checks import check_size, chosen_league, usable_strategies
+from agent_league.arena.checks import check_size, chosen_league, usable_strategies, v1_league
 from agent_league.arena.seats import ManagerSeat, PlayerSeat, RefereeSeat, Seat
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.errors import UserError
@@ -42,8 +42,8 @@ GREEK = [
     "Psi",
     "Omega",
 ]
-PROTOCOLS = {"v1": (PROTOCOL_V1,), "v2": (PROTOCOL_V2,), "mixed": (PROTOCOL_V2, PROTOCOL_V1)}
-V1_NUMBERS = {"min_number": 0, "max_number": 99}
+V1, V2 = "v1", "v2"
+PROTOCOLS = {V1: (PROTOCOL_V1,), V2: (PROTOCOL_V2,), "mixed": (PROTOCOL_V2, PROTOCOL_V1)}
 HANDFUL = 8
 """Up to so many agents each have a process of their own."""
 HIGHEST_PORT = 65535
@@ -64,7 +64,7 @@ class LeagueRequest:
     player_port: int | None = None
     strategies: tuple[str, ...] = ()
     store: str | None = None
-    protocol: str = "v2"
+    protocol: str | None = None
     """`v1`, `v2`, or `mixed`: both in turn."""
     game: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -112,10 +112,8 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
     """Turns a request into seats."""
     system = loader.load_system()
     registry = loader.load_games_registry()
-    if request.protocol == "v1":  # a league of `league.v1` alone draws from the numbers of its seed
-        registry = registry.with_parameters("even_odd", V1_NUMBERS)
     league = chosen_league(loader, registry, request.league_id, request.game, request.parameters)
-    registry = registry.with_parameters(league.game_type, league.game_parameters)
+    protocol = request.protocol or (V1 if league.protocol == PROTOCOL_V1 else V2)
     agents = loader.load_agents()
     players = request.players if request.players is not None else len(agents.active_players)
     referees = request.referees if request.referees is not None else len(agents.active_referees)
@@ -137,17 +135,25 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
         raise loader.wrong("system.json", "network.base_host", problem)
     if request.players is not None or request.people:
         league = _resized(league, everybody)
-    if request.protocol == "v1" and "scheduling.format" not in loader.overrides:
-        league = _doubled(league)
     check_size(loader, league, everybody)
-    frame = _Frame(loader, request, system, league, ports)
+    in_v1 = v1_league(loader, league, request.game, request.parameters)
+    played = in_v1 if protocol == V1 and not request.people else league
+    registry = registry.with_parameters(played.game_type, played.game_parameters)
+    frame = _Frame(loader, request, system, played, ports, protocol)
     return LeaguePlan(
         system=system,
-        league=league,
+        league=played,
         home=request.home,
         manager=ManagerSeat(
             ManagerSettings(
-                system, league, request.home, everybody, referees, exit_when_done=True, store=request.store
+                system,
+                league,
+                request.home,
+                everybody,
+                referees,
+                exit_when_done=True,
+                store=request.store,
+                v1_league=in_v1,
             ),
             port=ports.manager,
             port_option="--manager-port",
@@ -171,6 +177,7 @@ class _Frame:
     system: SystemConfig
     league: LeagueConfig
     ports: "_Ports"
+    protocol: str
 
     def address(self, port: int) -> str:
         return f"http://{self.system.network.base_host}:{port}/mcp"
@@ -204,7 +211,7 @@ class _Frame:
         """Strategies and, where they are mixed, protocols are dealt out in turn."""
         defaults = self.loader.load_player_defaults()
         strategies = cycle(usable_strategies(self.loader, self.request.strategies, defaults))
-        protocols = cycle(PROTOCOLS[self.request.protocol])
+        protocols = cycle(PROTOCOLS[self.protocol])
         return tuple(
             PlayerSeat(
                 PlayerSettings(
@@ -260,12 +267,6 @@ def _resized(league: LeagueConfig, players: int) -> LeagueConfig:
     """The same league with room for so many players."""
     participants = league.participants.model_copy(update={"max_players": max(players, league.participants.max_players)})
     return league.model_copy(update={"participants": participants})
-
-
-def _doubled(league: LeagueConfig) -> LeagueConfig:
-    """A double round robin, as `league.v1` has it."""
-    doubled = league.scheduling.model_copy(update={"format": "double_round_robin"})
-    return league.model_copy(update={"scheduling": doubled})
 
 
 def _names(configured: Sequence[str], kind: str, wanted: int) -> list[str]:

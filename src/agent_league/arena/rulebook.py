@@ -4,11 +4,11 @@ It stands here because the league and the players know no game.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from agent_league.config import ConfigLoader, GamesRegistry
+from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig
 from agent_league.errors import ConfigError, ErrorCode, Refusal
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import Game, UnknownGame, game_types, load_game, playable
@@ -34,8 +34,14 @@ WITHOUT_WORDS = (
 class Rulebook:
     """Answers `get_rules` and `get_protocol` for one agent."""
 
-    def __init__(self, settings: ManagerSettings | RefereeSettings | PlayerSettings) -> None:
+    def __init__(
+        self,
+        settings: ManagerSettings | RefereeSettings | PlayerSettings,
+        league: Callable[[], LeagueConfig] | None = None,
+    ) -> None:
+        """`league` finds what a manager's league is played by, which is fixed at its start."""
         self._settings = settings
+        self._league = league
 
     def table(self) -> dict[str, Handler]:
         return {"get_rules": self.get_rules, "get_protocol": self.get_protocol}
@@ -92,7 +98,8 @@ class Rulebook:
         except ConfigError:
             games = GamesRegistry(games=())
         if isinstance(settings, ManagerSettings):
-            return games.with_parameters(settings.league.game_type, settings.league.game_parameters)
+            league = self._league() if self._league else settings.league
+            return games.with_parameters(league.game_type, league.game_parameters)
         return games
 
 

@@ -84,7 +84,9 @@ class ManagerSeat(Seat):
     def take(self, carrier: Carrier, watchers: Watchers) -> "LeagueManager":
         from agent_league.league.app import LeagueManager  # noqa: PLC0415 - see above
 
-        return LeagueManager(self.settings, carrier, watch=watchers.league, tools=Rulebook(self.settings).table())
+        tools = Rulebook(self.settings, lambda: manager.season.league).table()
+        manager: LeagueManager = LeagueManager(self.settings, carrier, watch=watchers.league, tools=tools)
+        return manager
 
     def other_paths(self, agent: Agent) -> dict[str, Answer]:
         """Registrations in forms of others."""

@@ -64,7 +64,7 @@ def manager(
     """
     from agent_league.arena.addresses import own_endpoint
     from agent_league.arena.beginning import alone, begin_anew, describe_moved, progress, unfinished
-    from agent_league.arena.checks import check_size, chosen_league
+    from agent_league.arena.checks import check_size, chosen_league, v1_league
     from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import ManagerSeat, Watchers
     from agent_league.arena.solo import serve_until_interrupted
@@ -84,7 +84,16 @@ def manager(
     port = port or system.network.default_league_manager_port
     seat = ManagerSeat(
         ManagerSettings(
-            system, league, home, players, referees, exit_when_done, store, web=not no_web, seats=not no_seats
+            system,
+            league,
+            home,
+            players,
+            referees,
+            exit_when_done,
+            store,
+            web=not no_web,
+            seats=not no_seats,
+            v1_league=v1_league(loader, league, game, parameters_of(param)),
         ),
         port,
         host,

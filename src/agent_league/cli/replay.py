@@ -164,6 +164,8 @@ def _from_file(path: Path) -> Found:
     told = players if isinstance(players, dict) else {}
     a, b = (str(told.get(role) or role)[:100] for role in ROLES)
     missing = "it was written by `league rebuild` from the result" if content.get("rebuilt") is True else ""
+    if content.get("reported") is True:
+        missing = "its referee isn't ours, and told the manager the result alone"
     result = content.get("result")
     reason = (result.get("reason") or result.get("status")) if isinstance(result, dict) else None
     return Found(content, (a, b), str(reason or "No result is told"), _id(content), missing)

@@ -65,8 +65,9 @@ def run(
     referee_port: FirstPort = None,
     player_port: FirstPort = None,
     protocol: Annotated[
-        LeagueProtocol, typer.Option(help="What the players speak; mixed: both, in turn.")
-    ] = LeagueProtocol.V2,
+        LeagueProtocol | None,
+        typer.Option(help="What the players speak; mixed: both, in turn (default: as the league file says, or v2)."),
+    ] = None,
     strict: Strict = False,
     settings: Set = None,
     store: Store = None,
@@ -112,7 +113,7 @@ def run(
         player_port=player_port,
         strategies=tuple(name.strip() for name in strategy.split(",") if name.strip()),
         store=store,
-        protocol=protocol.value,
+        protocol=protocol and protocol.value,
         game=game,
         parameters=parameters_of(param),
         people=people,

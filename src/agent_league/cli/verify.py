@@ -12,6 +12,7 @@ from agent_league.cli.options import put_out
 from agent_league.errors import UserError
 from agent_league.model.names import printable
 
+REPORTED = "told by a referee that isn't ours: there is a result, but no transcript to check it by"
 REBUILT = "rebuilt from the database: there is a result, but no transcript to check it by"
 
 
@@ -64,6 +65,8 @@ def _report(path: Path) -> dict[str, Any]:
             raise NotAMatchFile("not a match file: expected a JSON object")
         if content.get("rebuilt") is True:
             return {"file": str(path), "ok": True, "error": REBUILT, "findings": []}
+        if content.get("reported") is True:
+            return {"file": str(path), "ok": True, "error": REPORTED, "findings": []}
         findings = verify_match(content)
     except (OSError, orjson.JSONDecodeError, NotAMatchFile) as error:
         return {"file": str(path), "ok": False, "error": _sentence(error), "findings": []}

@@ -53,7 +53,9 @@ def _callable(address: str) -> str:
 
 
 Endpoint = Annotated[str, AfterValidator(_callable)]
-Seconds = Annotated[float, Field(gt=0, le=86400)]
+Seconds = Annotated[float, Field(gt=0, le=86400, allow_inf_nan=False)]
+Attempts = Annotated[int, Field(ge=1, le=100)]
+Delay = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
 Tiebreaker = Literal["wins", "head_to_head", "draws", "losses", "technical_losses"]
 AssignmentStrategy = Literal["least_connections", "round_robin", "weighted"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
@@ -102,15 +104,17 @@ class Timeouts(Settings):
     register_referee_timeout_sec: Seconds = 10
     register_player_timeout_sec: Seconds = 10
     game_join_ack_timeout_sec: Seconds = 5
+    v1_game_join_ack_timeout_sec: Seconds = 30
+    """The same for players of `league.v1`, whose invitations say 30 s."""
     move_timeout_sec: Seconds = 30
     game_over_timeout_sec: Seconds = 5
     generic_response_timeout_sec: Seconds = 10
 
 
 class RetryPolicy(Settings):
-    max_retries: Annotated[int, Field(ge=1, le=100)] = 3
+    max_retries: Attempts = 3
     """Attempts in all for one question."""
-    base_delay_sec: Annotated[float, Field(ge=0, le=3600)] = 2.0
+    base_delay_sec: Delay = 2.0
     backoff_strategy: Literal["exponential", "fixed"] = "exponential"
 
 
@@ -241,6 +245,8 @@ class LeagueConfig(Settings):
     schema_version: str = "1.0.0"
     league_id: str
     display_name: str = ""
+    protocol: Literal["league.v1", "league.v2"] | None = None
+    """What its players are expected to speak; it plays the rules of `league.v1` if all of them do at its start."""
     game_type: str
     game_parameters: dict[str, Any] = Field(default_factory=dict)
     """What this league plays by, where it isn't what the registry says."""

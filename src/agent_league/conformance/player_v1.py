@@ -19,6 +19,7 @@ from agent_league.protocol import v1
 from agent_league.protocol.spellings import STYLE_BY_NAME
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.v1.envelope import UUID, format_millis
+from agent_league.protocol.v1.game import write_seconds
 from agent_league.protocol.v1.ids import league_uuid, player_id_v1
 from agent_league.protocol.version import PROTOCOL_V1
 
@@ -36,6 +37,13 @@ class V1PlayerBench(Bench):
         super().__init__(probe, options, key, manager)
         self.style = STYLE_BY_NAME["bare"]
         self._matches = 0
+
+    def limit(self, method: str) -> float:
+        """A player of v1 has the time that its invitation says."""
+        if method != LIMITS[JOIN]:
+            return super().limit(method)
+        limit = self.options.timeouts.v1_game_join_ack_timeout_sec
+        return limit if self.options.timeout is None else min(limit, self.options.timeout)
 
     @property
     def given_id(self) -> str:
@@ -76,7 +84,8 @@ class V1PlayerBench(Bench):
         return self.message(model, "league_manager", conversation_id=str(uuid.uuid4()), **fields)
 
     def invitation(self, **match: Any) -> dict[str, Any]:
-        info = {"game_type": "even_odd", "opponent_id": self.opponent, "your_role": "challenger", "timeout_seconds": 30}
+        info: dict[str, Any] = {"game_type": "even_odd", "opponent_id": self.opponent, "your_role": "challenger"}
+        info["timeout_seconds"] = write_seconds(self.options.timeouts.v1_game_join_ack_timeout_sec)
         return self.message(v1.GameInvitation, "referee", game_info=info, **match)
 
     def play_request(self, **match: Any) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class LeagueManager:
         saved = taken_up(store, settings.league, self._clock)
         league = league_of(saved, settings.league)
         self._journal = Journal(store, saved.season.season_id, self.log, rng, offload)
-        self.season = Season(league, system, saved.season, self._journal.note)
+        self.season = Season(league, system, saved.season, self._journal.note, settings.v1_league)
         self.season.restore(saved)
         self.meter = Meter()
         line = Line(carrier, self.meter)
@@ -84,7 +84,7 @@ class LeagueManager:
         manners = Manners(carrier, strict=strict, meter=self.meter)
         key = SigningKey.load(saved.season.signing_key)
         passes = Passes(key, self.season.league_id, self._clock, system.heartbeat.match_sec)
-        words = ManagerWords(self.season, self._clock, passes)
+        words = ManagerWords(self.season, self._clock, passes, system)
         self._records = Records(self.season, settings.home, self._clock, self.log)
         self._journal.on_commit = self._records.committed
         self._journal.on_trouble = lambda why: self.season.note_store(is_there=why is None, why=why or "")
@@ -231,5 +231,8 @@ class LeagueManager:
         self.season.listen(tell)
 
     def _start(self) -> None:
+        expected = self.season.league.protocol
         self.season.start()
+        if expected and expected != self.season.protocol:
+            self.log.warning("other_protocol", expected=expected, played=self.season.protocol)
         self._go.set()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_league.clock import Clock, format_utc
+from agent_league.config.models import SystemConfig
 from agent_league.league.passes import Passes
 from agent_league.league.roster import Admission, Member, Rejected
 from agent_league.league.season import Season
@@ -15,7 +16,7 @@ from agent_league.model.results import MatchResult, Outcome, StandingsRow
 from agent_league.model.schedule import Pairing, Round
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.version import CURRENT_VERSION
+from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1
 
 SENDER = str(Role.LEAGUE_MANAGER)
 
@@ -23,8 +24,9 @@ SENDER = str(Role.LEAGUE_MANAGER)
 class ManagerWords:
     """Writes the manager's messages."""
 
-    def __init__(self, season: Season, clock: Clock, passes: Passes) -> None:
+    def __init__(self, season: Season, clock: Clock, passes: Passes, system: SystemConfig) -> None:
         self._season = season
+        self._system = system
         self._clock = clock
         self._passes = passes
 
@@ -39,9 +41,11 @@ class ManagerWords:
         }
         if role is Role.PLAYER and admission.member.has_match_key:
             fields["match_key"] = self._passes.match_key(admission.member.agent_id)
+        if admission.member.how.protocol == PROTOCOL_V1:
+            fields["league_uuid"] = self._season.league_uuid
         return self._response(role).write(**self._envelope(conversation_id), **fields)
 
-    def rejected(self, role: Role, rejection: Rejected, conversation_id: str) -> Message:
+    def rejected(self, role: Role, rejection: Rejected, conversation_id: str, protocol: str) -> Message:
         fields: dict[str, Any] = {
             "status": "REJECTED",
             f"{role}_id": None,
@@ -49,6 +53,8 @@ class ManagerWords:
             "reason": str(rejection.reason),
             "detail": rejection.detail,
         }
+        if protocol == PROTOCOL_V1:
+            fields["league_uuid"] = self._season.league_uuid
         return self._response(role).write(**self._envelope(conversation_id), **fields)
 
     def round_announcement(
@@ -102,6 +108,8 @@ class ManagerWords:
             player_B_endpoint=b["endpoint"],
             match_token=match_pass.shared,
             scoring={name: getattr(scoring, name) for name in scoring.__slots__},
+            limits=self._limits({a["protocol"], b["protocol"]}),
+            league_uuid=self._season.league_uuid,
         )
 
     def standings_update(self, round_id: int, rows: Sequence[StandingsRow]) -> dict[str, Any]:
@@ -159,6 +167,18 @@ class ManagerWords:
         if query_type == "GET_STANDINGS" and data is not None:
             fields["standings"] = data["standings"]
         return v2.LeagueQueryResponse.write(**self._envelope(conversation_id), **fields)
+
+    def _limits(self, protocols: set[str]) -> dict[str, Any]:
+        """What a referee goes by in a match of players of these protocols; the invitation's limit is the dialect's."""
+        timeouts, retry = self._system.timeouts, self._system.retry_policy
+        v1_join = timeouts.v1_game_join_ack_timeout_sec
+        return {
+            "join_sec": v1_join if protocols == {PROTOCOL_V1} else timeouts.game_join_ack_timeout_sec,
+            "move_sec": timeouts.move_timeout_sec,
+            "attempts": retry.max_retries,
+            "base_delay_sec": retry.base_delay_sec,
+            **({"v1_join_sec": v1_join} if protocols > {PROTOCOL_V1} else {}),
+        }
 
     def _match_player(self, player_id: str, match_token: str) -> dict[str, Any]:
         member: Member | None = self._season.roster.get(player_id)

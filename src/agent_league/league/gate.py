@@ -10,7 +10,6 @@ from agent_league.model.agents import Role
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import ANONYMOUS, Sender
 from agent_league.protocol.methods import Caller, Method
-from agent_league.protocol.v1.ids import league_uuid
 
 V1_REFEREE = "referee"
 """How every referee signs in `league.v1`."""
@@ -77,7 +76,7 @@ class Gate:
         """Whether a message is for this league, under its own id or that of `league.v1`."""
         if league_id is None or league_id == self._season.league_id:
             return True
-        return league_id.lower() == league_uuid(self._season.league_id)
+        return league_id.lower() == self._season.league_uuid.lower()
 
     def _check_admin(self, token: str | None) -> None:
         if token is None:

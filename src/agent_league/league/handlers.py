@@ -1,6 +1,7 @@
 """The manager's tools: from a checked message to the season, and back to a reply."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from agent_league.clock import Clock
@@ -13,12 +14,12 @@ from agent_league.league.reports import read_result
 from agent_league.league.roster import Application, Rejected
 from agent_league.league.season import Season
 from agent_league.log import JsonLogger
-from agent_league.model.agents import Role
+from agent_league.model.agents import How, Role
 from agent_league.protocol import v2
 from agent_league.protocol.checks import shown, wrong_type
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.v2.registration import PlayerMeta, RegisterRequest
-from agent_league.protocol.version import MINIMUM_VERSION, is_supported, parse_version
+from agent_league.protocol.version import MINIMUM_VERSION, PROTOCOL_V1, is_semantic, is_supported, parse_version
 from agent_league.transport.dispatch import OK, Handler, Reply
 
 T = TypeVar("T")
@@ -154,6 +155,7 @@ class ManagerHandlers:
                 received=shown(message.sender),
             )
         check_version(meta.protocol_version)
+        how = self._note_version(message.how, meta.version)
         application = Application(
             role=role,
             wanted_id=sender.agent_id,
@@ -164,7 +166,7 @@ class ManagerHandlers:
             max_concurrent_matches=getattr(meta, "max_concurrent_matches", 1),
             token=message.auth_token,
             key=message.application_key,
-            how=message.how,
+            how=how,
             is_ours=meta.match_tokens,
             has_match_key=meta.match_tokens and meta.match_keys,
         )
@@ -175,11 +177,19 @@ class ManagerHandlers:
                 "registration_rejected", role=role, display_name=meta.display_name, reason=rejection.reason
             )
             self._season.refuse(meta.display_name, f"{rejection.reason} ({rejection.detail})")
-            return self._words.rejected(role, rejection, message.conversation_id)
+            return self._words.rejected(role, rejection, message.conversation_id, how.protocol)
         answer = self._words.accepted(role, admission, message.conversation_id)
         self._registered()
         await self._journal.committed()
         return answer
+
+    def _note_version(self, how: How, version: str) -> How:
+        """Notes a version in `league.v1` that isn't MAJOR.MINOR.PATCH; raises a Refusal in a strict league."""
+        if how.protocol != PROTOCOL_V1 or is_semantic(version):
+            return how
+        if self._season.roster.rules.strict:
+            raise wrong_type("player_meta.version", "a semantic version such as 1.0.0", version)
+        return replace(how, noted=(*how.noted, f"version {version[:40]!r} isn't MAJOR.MINOR.PATCH"))
 
 
 def _given(params: Mapping[str, Any], name: str, kind: type[T]) -> T:

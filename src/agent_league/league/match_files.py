@@ -11,9 +11,10 @@ from typing import Any
 import orjson
 
 from agent_league.league.journal import Offload
+from agent_league.league.season import Season
 from agent_league.log import redacted
 from agent_league.model.addresses import without_addresses
-from agent_league.model.results import MatchResult
+from agent_league.model.results import MatchResult, Termination
 from agent_league.storage.files import read_json
 from agent_league.storage.paths import DataPaths
 
@@ -21,6 +22,9 @@ LARGEST_FILE = 16 * 1024 * 1024
 LARGEST_TRANSCRIPT = 256 * 1024
 """Bytes of a transcript in an answer: twice as much, as real MCP sends it, is still below a message's limit."""
 DIRECTIONS = ("sent", "received", "failed", "drawn")
+
+REPORTED = "reported"
+"""True in the file of a match whose referee isn't ours: the manager wrote it from the report, without a transcript."""
 
 Told = tuple[list[Any] | None, str | None]
 """A transcript, and what there is to say of it."""
@@ -74,13 +78,38 @@ def read_match(paths: DataPaths, league_id: str, result: MatchResult, referee_id
     place, wrong = places[0].relative_to(paths.home).as_posix(), ""
     for path in places:
         try:
-            return Filed(place, _recorded(path, result, referee_id))
+            content = _recorded(path, result, referee_id)
+            if content.get(REPORTED) is True:
+                return Filed(place, None, f"{place} has what referee {referee_id}, which isn't ours, told the manager")
+            return Filed(place, content)
         except NotThere:
             continue
         except BadMatchFile as error:
             wrong = wrong or f"{path.relative_to(paths.home).as_posix()} of this SHARED folder is of no use: {error}"
     keeper = f"referee {referee_id} keeps it" if referee_id else "its referee keeps it"
     return Filed(place, None, wrong or f"not in this SHARED folder; {keeper} as {place} in its own")
+
+
+def recorded_match(season: Season, result: MatchResult) -> dict[str, Any]:
+    """What the league itself knows of a finished match, in the form of a match file without its transcript."""
+    status, winner = result.reported
+    return {
+        "round_id": result.round_id,
+        "game_type": season.league.game_type,
+        "game_parameters": dict(season.league.game_parameters),
+        "referee_id": season.assigned.get(result.match_id),
+        "players": dict(zip(("PLAYER_A", "PLAYER_B"), result.players, strict=True)),
+        "tolerated": {player_id: list(noted) for player_id, noted in result.tolerated.items()},
+        "result": {
+            **result.details,
+            "status": status,
+            "winner_player_id": winner,
+            "score": {player_id: season.scoring.points(result, player_id) for player_id in result.players},
+            "terminations": {
+                player_id: str(result.terminations.get(player_id, Termination.NORMAL)) for player_id in result.players
+            },
+        },
+    }
 
 
 def load_match_file(path: Path) -> dict[str, Any]:

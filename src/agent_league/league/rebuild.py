@@ -5,11 +5,11 @@ from pathlib import Path
 
 from agent_league.clock import Clock
 from agent_league.config.models import LeagueConfig, SystemConfig
+from agent_league.league.match_files import recorded_match
 from agent_league.league.records import Records
 from agent_league.league.season import Season
 from agent_league.league.takeover import league_of
 from agent_league.log import JsonLogger
-from agent_league.model.results import MatchResult, Termination
 from agent_league.storage.base import Saved
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
@@ -36,24 +36,5 @@ def _missing_matches(season: Season, files: MatchRepository) -> Iterator[Path]:
             try:
                 files.accept(match_id, season.assigned.get(match_id, ""))
             except (OSError, ValueError):
-                files.save(match_id, _content(season, result))
+                files.save(match_id, {**recorded_match(season, result), "rebuilt": True})
             yield files.paths.match(season.league_id, match_id)
-
-
-def _content(season: Season, result: MatchResult) -> dict[str, object]:
-    return {
-        "round_id": result.round_id,
-        "game_type": season.league.game_type,
-        "referee_id": season.assigned.get(result.match_id),
-        "players": dict(zip(("PLAYER_A", "PLAYER_B"), result.players, strict=True)),
-        "rebuilt": True,
-        "result": {
-            "status": str(result.outcome),
-            "winner_player_id": result.winner,
-            **result.details,
-            "score": {player_id: season.scoring.points(result, player_id) for player_id in result.players},
-            "terminations": {
-                player_id: str(result.terminations.get(player_id, Termination.NORMAL)) for player_id in result.players
-            },
-        },
-    }

@@ -15,6 +15,7 @@ from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.roster import Admission, Application, Member, Roster, RosterRules, merged_notes
 from agent_league.league.rows import agent_row, match_row, member_of, result_of, schedule_of
+from agent_league.league.rules_v1 import with_v1_rules
 from agent_league.league.scheduler import make_schedule
 from agent_league.league.standings import Table
 from agent_league.model.agents import PLAINLY, AgentState, Role, advance
@@ -37,7 +38,8 @@ from agent_league.model.events import (
 from agent_league.model.names import LONGEST_NAME
 from agent_league.model.results import MatchResult, Scoring, StandingsRow
 from agent_league.model.schedule import Pairing, Round, Schedule
-from agent_league.protocol.version import PROTOCOL_V1
+from agent_league.protocol.v1.ids import new_league_uuid
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.base import DISMISSED, Row, Saved, SeasonRow
 
 Listener = Callable[[Event], None]
@@ -69,12 +71,28 @@ JOINS_AS = {Phase.RUNNING: AgentState.ACTIVE, Phase.COMPLETED: AgentState.SHUTDO
 class Season:
     """One league from its first registration to its last result."""
 
-    def __init__(self, league: LeagueConfig, system: SystemConfig, row: SeasonRow, keep: Keep) -> None:
+    def __init__(
+        self,
+        league: LeagueConfig,
+        system: SystemConfig,
+        row: SeasonRow,
+        keep: Keep,
+        v1_league: LeagueConfig | None = None,
+    ) -> None:
         self._row = row
         self._keep = keep
+        self._leagues = {
+            PROTOCOL_V2: league,
+            PROTOCOL_V1: v1_league or with_v1_rules(league, said=league.game_parameters),
+        }
+        """What is played by the protocol of all players; which of them is fixed at the start."""
+        if row.phase == Phase.REGISTRATION and league.protocol == PROTOCOL_V1:
+            league = self._leagues[PROTOCOL_V1]
         self._failure_threshold = system.circuit_breaker.failure_threshold
         self.league = league
         self.league_id = league.league_id
+        self.league_uuid = new_league_uuid(league.league_id, f"{row.season_id}/{row.created_at}/{row.signing_key}")
+        """What it is called in `league.v1`: another for every season, the same after a restart."""
         self.scoring = Scoring(
             win_points=league.scoring.win_points,
             draw_points=league.scoring.draw_points,
@@ -179,6 +197,16 @@ class Season:
         """How many players are in that the organiser lets play."""
         return sum(not member.is_barred for member in self.roster.of(Role.PLAYER))
 
+    @property
+    def protocol(self) -> str:
+        """By whose rules it is played: those of `league.v1` if all players speak that, before there are any if its
+        file says so, and from its start on what was so then.
+        """
+        spoken = {player.protocol for player in self.roster.players().values()}
+        if self.phase is not Phase.REGISTRATION or not spoken:
+            return self.league.protocol or PROTOCOL_V2
+        return PROTOCOL_V1 if spoken == {PROTOCOL_V1} else PROTOCOL_V2
+
     def obstacle(self) -> str | None:
         """What stands in the way of a start, or None."""
         if self.phase is not Phase.REGISTRATION:
@@ -195,6 +223,7 @@ class Season:
         """Closes registration and makes the schedule."""
         if problem := self.obstacle():
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {problem}")
+        self.league = self._leagues[self.protocol].model_copy(update={"protocol": self.protocol})
         self._set_schedule(self.preview())
         self._after_round = self._new_table() if self.league.scheduling.overlap_rounds else self._table
         for pairing in self.schedule.pairings:
@@ -227,7 +256,8 @@ class Season:
 
     def preview(self) -> Schedule:
         """The schedule of those who are registered now."""
-        rules = self.league.scheduling
+        league = self._leagues[self.protocol] if self.phase is Phase.REGISTRATION else self.league
+        rules = league.scheduling
         double = rules.format == "double_round_robin"
         return make_schedule(list(self.roster.players()), rules.matches_per_round, double=double, most=rules.rounds)
 

@@ -22,3 +22,5 @@ class ManagerSettings:
     """Whether it serves pages beside `/mcp`."""
     seats: bool = True
     """Whether people may take seats on those pages."""
+    v1_league: LeagueConfig | None = None
+    """What is played where all players speak `league.v1`; None: `league` under the rules of that."""

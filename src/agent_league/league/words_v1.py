@@ -10,7 +10,7 @@ from agent_league.league.standings import Table
 from agent_league.model.schedule import Round
 from agent_league.protocol import v1
 from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.v1.ids import conversation_uuid, league_uuid, player_id_v1
+from agent_league.protocol.v1.ids import conversation_uuid, player_id_v1
 from agent_league.protocol.v1.rounds import win_rate
 
 MOST_MATCHES = 5000
@@ -70,9 +70,9 @@ class ManagerWordsV1:
         return chosen
 
     def _write(self, kind: type[v1.V1Message], conversation: str, round_id: int, **own: Any) -> v1.V1Message:
-        league_id = self._season.league_id
+        league_id = self._season.league_uuid
         return kind.write(
-            league_id=league_uuid(league_id),
+            league_id=league_id,
             round_id=round_id,
             conversation_id=conversation_uuid(f"{league_id}/{conversation}"),
             sender=SENDER,

@@ -319,7 +319,10 @@ class Player:
     async def _told_result(self, message: v2.GameOver) -> Reply:
         memory = self._memory()
         invitation, session = self._scrutiny.invitation(message.match_id), self._session
-        game = self._sensors.see_result(message, self.agent_id, session.league_id, session.season, invitation)
+        opponent_id = self._scrutiny.opponent(message.match_id)
+        game = self._sensors.see_result(
+            message, self.agent_id, session.league_id, session.season, invitation, opponent_id
+        )
         if problem := self._scrutiny.problem(message, self.agent_id):
             self.log.warning("result_doubtful", match_id=message.match_id, problem=problem)
             self._remark(f"{message.match_id}: something is wrong with what the referee says: {problem}")
@@ -344,6 +347,7 @@ class Player:
 
     async def _told_round(self, message: v2.RoundAnnouncement) -> Reply:
         self._session.vouch(dict(map(_voucher, message.matches)))
+        self._scrutiny.announced(message, self.agent_id)
         if self._watch:
             self._tell(_announced(message, self.agent_id))
         return await self._told(message)

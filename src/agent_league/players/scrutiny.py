@@ -23,10 +23,27 @@ class Scrutiny:
 
     def __init__(self) -> None:
         self._memos: dict[str, _Memo] = {}
+        self._announced: dict[str, str] = {}
+        """Match id -> our opponent, as the manager announced it."""
 
     def __len__(self) -> int:
         """The matches that we remember."""
         return len(self._memos)
+
+    def announced(self, round_: v2.RoundAnnouncement, player_id: str) -> None:
+        """Keeps whom we are to meet: if that one is suspended, there will be a result without an invitation."""
+        for match in round_.matches:
+            players = (match.player_A_id, match.player_B_id)
+            if player_id in players:
+                self._announced.pop(match.match_id, None)
+                self._announced[match.match_id] = players[players[0] == player_id]
+        while len(self._announced) > KEPT_MATCHES:
+            del self._announced[next(iter(self._announced))]
+
+    def opponent(self, match_id: str) -> str | None:
+        """Whom we meet in a match, by its invitation or by its announcement."""
+        invitation = self.invitation(match_id)
+        return (invitation.opponent_id if invitation else None) or self._announced.get(match_id)
 
     def invited(self, invitation: v2.GameInvitation) -> bool:
         """Whether this is a match that we don't know yet, or one that is played anew."""

@@ -93,20 +93,21 @@ class Sensors:
         league_id: str | None,
         season: str | None,
         invitation: v2.GameInvitation | None,
+        opponent_id: str | None,
     ) -> GameRecord:
-        """A finished match from this player's side."""
-        opponent_id = invitation.opponent_id if invitation else None
+        """A finished match from this player's side; whom it met the result may not say."""
         game_type = message.game_type or (invitation.game_type if invitation else None)
         result = message.game_result
         choices: dict[str, Any] = result.choices or {}
+        extra = result.model_extra or {}
         if opponent_id is None:
-            opponent_id = next((other for other in choices if other != player_id), "unknown")
+            named = (*choices, result.winner_player_id, extra.get("loser_player_id"))
+            opponent_id = next((one for one in named if isinstance(one, str) and one != player_id), "unknown")
         outcome = str(result.status)
         if result.winner_player_id == player_id:
             outcome = "WIN"
         elif result.status == "WIN":
             outcome = "LOSS"
-        extra = result.model_extra or {}
         if len(repr(extra)) > LONGEST_DETAILS:
             extra = {}
         return GameRecord(

@@ -319,6 +319,10 @@ FIELDS: Mapping[str, Mapping[str, Any] | str] = {
     "match_token": "What vouches for the referee at a player; a secret.",
     "token_sha256": "The hash of the player's token.",
     "scoring": "Points for a win, a draw, a loss and a technical loss.",
+    "limits": "The league's limits, in place of the referee's own: seconds to join (`join_sec`; for players of"
+    " league.v1 `v1_join_sec`, where that differs) and to move (`move_sec`), `attempts` in all for one question, and"
+    " seconds before the second (`base_delay_sec`).",
+    "league_uuid": "What this league is called in league.v1; no other league has it.",
     "players": "The two players.",
     "state": "The state it is in.",
     "lifecycle": "When the match entered which state.",

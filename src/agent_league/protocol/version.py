@@ -8,6 +8,12 @@ CURRENT_VERSION = "2.1.0"
 MINIMUM_VERSION = "2.0.0"
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})", re.ASCII)
+_SEMANTIC = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?", re.ASCII)
+
+
+def is_semantic(text: str) -> bool:
+    """Whether the version of an agent is MAJOR.MINOR.PATCH, with or without the additions that semver.org allows."""
+    return _SEMANTIC.fullmatch(text) is not None
 
 
 def parse_version(text: str) -> tuple[int, int, int] | None:

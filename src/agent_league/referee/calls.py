@@ -5,7 +5,7 @@ A lost or silent player is an answer here (`Lost`), not an exception.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -15,9 +15,10 @@ import orjson
 from agent_league.config.models import RetryPolicy, Timeouts
 from agent_league.errors import PASSING, BadAnswer, CallFailed, ErrorCode, PeerRefused
 from agent_league.model.results import Termination
-from agent_league.protocol.methods import GAME_OVER, METHODS
+from agent_league.protocol.methods import GAME_OVER, JOIN, METHODS
 from agent_league.protocol.tokens import known_by_hash
-from agent_league.protocol.v2.control import MatchPlayer
+from agent_league.protocol.v2.control import MatchLimits, MatchPlayer
+from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.dialect import Mishap, Words
 from agent_league.referee.reading import Read, Reader
 from agent_league.referee.transcript import Transcript
@@ -56,6 +57,8 @@ class Question:
     read: Callable[[Any], Read]
     silence: Termination
     """What it is called when no answer comes in time."""
+    tell_opponent: Callable[[Mishap], None] | None = None
+    """Told of each failure after the player itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,38 @@ class Desk:
     strict: bool = False
     """Whether an answer in another spelling than the protocol's counts as none."""
 
-    def limit(self, method: str) -> float:
+    def with_limits(self, limits: MatchLimits | None) -> "Desk":
+        """The same under the limits of a league; our own count for what it doesn't name."""
+        if limits is None:
+            return self
+        waits = {
+            "game_join_ack_timeout_sec": limits.join_sec,
+            "v1_game_join_ack_timeout_sec": limits.v1_join_sec or limits.join_sec,
+            "move_timeout_sec": limits.move_sec,
+        }
+        attempts = {"max_retries": limits.attempts, "base_delay_sec": limits.base_delay_sec}
+        return replace(
+            self,
+            timeouts=self.timeouts.model_copy(update=_without_none(waits)),
+            retry=self.retry.model_copy(update=_without_none(attempts)),
+        )
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """How long and how often players are asked, in the words of START_MATCH."""
+        return {
+            "join_sec": self.timeouts.game_join_ack_timeout_sec,
+            "v1_join_sec": self.timeouts.v1_game_join_ack_timeout_sec,
+            "move_sec": self.timeouts.move_timeout_sec,
+            "attempts": self.retry.max_retries,
+            "base_delay_sec": self.retry.base_delay_sec,
+        }
+
+    def limit(self, method: str, protocol: str) -> float:
+        """The seconds that a player of this protocol has to answer."""
         known = METHODS.get(method)
+        if known is not None and known.limit == JOIN and protocol == PROTOCOL_V1:
+            return float(self.timeouts.v1_game_join_ack_timeout_sec)
         return float(getattr(self.timeouts, known.limit if known else GAME_OVER))
 
 
@@ -105,7 +138,7 @@ class Asker:
 
     async def ask(self, question: Question) -> Any:
         """What the answer says, or Lost; raises TooLong."""
-        limit, attempts = self._desk.limit(question.method), self._desk.retry.max_retries
+        limit, attempts = self._limit(question.method), self._desk.retry.max_retries
         how = Termination.SUSPENDED
         for attempt in range(1, attempts + 1):
             call = question.write(limit)
@@ -117,7 +150,9 @@ class Asker:
                 self.breaker.failures += error.code.retryable
                 more = attempt < attempts and not self.breaker.is_open
                 wait = self._wait_after(error, attempt) if more else None
-                self._tell(call, error, attempt, wait)
+                mishap = self._tell(call, error, attempt, wait)
+                if question.tell_opponent:
+                    question.tell_opponent(mishap)
             if wait is None:
                 break
             self._desk.meter.count("retries", question.method)
@@ -164,8 +199,8 @@ class Asker:
             return 0.0
         return delay_before_retry(self._desk.retry, attempt, self._desk.rng)
 
-    def _tell(self, call: Call, error: CallFailed, attempt: int, wait: float | None) -> None:
-        """Posts what went wrong; nobody waits for it."""
+    def _tell(self, call: Call, error: CallFailed, attempt: int, wait: float | None) -> Mishap:
+        """Posts what went wrong, which is returned; nobody waits for it."""
         mishap = Mishap(
             code=error.code,
             sentence=error.message,
@@ -176,16 +211,24 @@ class Asker:
             next_try=wait,
         )
         self.notify(self._words.mishap(mishap))
+        return mishap
+
+    def _limit(self, method: str) -> float:
+        return self._desk.limit(method, self._words.protocol)
 
     def notify(self, call: Call | None) -> None:
         """Posts a notice to the player, where its protocol has one."""
         if call is None:
             return
         self._transcript.sent(self._player.player_id, call.method, call.message)
-        limit = self._desk.limit(call.method)
+        limit = self._limit(call.method)
         insist = call.method == RESULT
         send = partial(self._desk.manners.tell, self._player.endpoint, call, limit, self._bearer, insist=insist)
         self._desk.outboxes.post(self._player.player_id, send)
+
+
+def _without_none(values: dict[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _check_length(call: Call) -> None:

@@ -12,6 +12,7 @@ from agent_league.errors import ErrorCode
 from agent_league.games.base import Move
 from agent_league.games.wire import PlainWire, Wire
 from agent_league.protocol import v2
+from agent_league.protocol.v1.ids import league_uuid
 from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.referee.match import Match, Verdict
 from agent_league.transport.manners import Call
@@ -45,6 +46,11 @@ class Setting:
     clock: Clock
     draw_commitment: str
 
+    @property
+    def league_uuid(self) -> str:
+        """What the league is called in `league.v1`; a manager that doesn't say has but one of this id."""
+        return self.order.league_uuid or league_uuid(self.order.league_id)
+
     def pass_for(self, player: MatchPlayer) -> str | None:
         """What vouches for us at a player; a manager that gives none for each gives one for both."""
         return player.match_token or self.order.match_token
@@ -74,4 +80,5 @@ class Words(Protocol):
     def question(self, limit: float) -> Call: ...
     def validation(self, author: str, move: Move) -> Call | None: ...
     def mishap(self, mishap: Mishap) -> Call: ...
+    def opponent_mishap(self, author: str, mishap: Mishap) -> Call | None: ...
     def game_over(self, verdict: Verdict, draw_seed: str) -> Call: ...

@@ -13,7 +13,7 @@ from agent_league.errors import Refusal, UserError
 from agent_league.model.results import Termination
 from agent_league.protocol.checks import read_fields
 from agent_league.protocol.envelope import Items, Part
-from agent_league.protocol.v2.control import MatchScoring
+from agent_league.protocol.v2.control import MatchLimits, MatchScoring
 from agent_league.protocol.version import PROTOCOL_V2
 
 
@@ -69,6 +69,10 @@ class MatchFile(Part):
 
     league_id: str
     match_id: str
+    league_uuid: str | None = None
+    """What the league is called in `league.v1`; not in older files."""
+    limits: MatchLimits | None = None
+    """What the players had to answer in; not in older files, in which nobody is told of an opponent's invalid play."""
     round_id: int
     conversation_id: str | None = None
     game_type: str

@@ -20,7 +20,7 @@ from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.calls import Asker, Desk, Lost, Question, token_state
-from agent_league.referee.dialect import Setting, Words
+from agent_league.referee.dialect import Mishap, Setting, Words
 from agent_league.referee.match import IllegalMove, Match, Verdict
 from agent_league.referee.reading import Read, Reader
 from agent_league.referee.report import write_report
@@ -51,7 +51,7 @@ class MatchPlay:
         self.transcript = Transcript(clock, on_state and partial(on_state, order.match_id))
         self._seed = new_match_seed(league_seed, order.league_id, order.match_id)
         self._setting = Setting(order, self.match, referee_id, clock, commitment(self._seed))
-        self._desk = desk
+        self._desk = desk = desk.with_limits(order.limits)
         self.given = given_by(order)
         self.hashes = {player.player_id: player.token_sha256 for player in (order.player_A, order.player_B)}
         """What each player's own token is known by."""
@@ -165,6 +165,7 @@ class MatchPlay:
         return {
             "round_id": self.order.round_id,
             "conversation_id": self.order.conversation_id,
+            **({"league_uuid": self.order.league_uuid} if self.order.league_uuid else {}),
             "game_type": match.game.game_type,
             "game_parameters": dict(match.game.parameters),
             "referee_id": self._setting.referee_id,
@@ -177,6 +178,7 @@ class MatchPlay:
                     player.player_id: player.failures_in_a_row for player in (self.order.player_A, self.order.player_B)
                 },
             },
+            "limits": self._desk.limits,
             "lifecycle": self.transcript.lifecycle,
             "result": self._result(),
             "draw": {"commitment": self._setting.draw_commitment, "seed": self._seed},
@@ -235,7 +237,10 @@ class MatchPlay:
     async def _begin(self) -> None:
         """Tells those whose protocol says so that both are there, and lets it arrive before the first question."""
         limit = self._desk.limit
-        calls = {player_id: words.game_start(limit(words.wire.method)) for player_id, words in self._words.items()}
+        calls = {
+            player_id: words.game_start(limit(words.wire.method, words.protocol))
+            for player_id, words in self._words.items()
+        }
         for player_id, call in calls.items():
             self._askers[player_id].notify(call)
         await self._desk.outboxes.settled(player_id for player_id, call in calls.items() if call)
@@ -266,11 +271,17 @@ class MatchPlay:
             write=self._words[player_id].question,
             read=lambda answer: self._legal_move(player_id, answer),
             silence=Termination.MOVE_TIMEOUT,
+            tell_opponent=partial(self._tell_opponent, player_id),
         )
         answer = await self._askers[player_id].ask(question)
         if not isinstance(answer, Lost):
             self._askers[player_id].notify(self._words[player_id].validation(player_id, answer))
         return answer
+
+    def _tell_opponent(self, author: str, mishap: Mishap) -> None:
+        """Tells the opponent of an invalid play, where its protocol has a word for that."""
+        opponent = self.match.opponent(author)
+        self._askers[opponent].notify(self._words[opponent].opponent_mishap(author, mishap))
 
     def _legal_move(self, player_id: str, answer: Any) -> Read:
         wire = self._words[player_id].wire

@@ -11,8 +11,8 @@ from agent_league.log import redacted
 from agent_league.model.results import Outcome
 from agent_league.protocol import v1, v2
 from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.v1.game import write_summary
-from agent_league.protocol.v1.ids import conversation_uuid, league_uuid, player_id_v1
+from agent_league.protocol.v1.game import write_seconds, write_summary
+from agent_league.protocol.v1.ids import conversation_uuid, player_id_v1
 from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.dialect import Mishap, Setting
@@ -55,7 +55,7 @@ class WordsV1:
             "game_type": match.game.game_type,
             "opponent_id": player_id_v1(match.opponent(self._player_id)),
             "your_role": ROLES[match.role(self._player_id)],
-            "timeout_seconds": _seconds(limit),
+            "timeout_seconds": write_seconds(limit),
         }
         return self._call("handle_game_invitation", v1.GameInvitation, v1.GameInvitationResponse.TYPE, game_info=info)
 
@@ -64,7 +64,7 @@ class WordsV1:
         state = {
             "game_type": match.game.game_type,
             "current_player": player_id_v1(match.players[0]),
-            "rules": {"single_round": match.game.wire.call is FIRST_GAME, "timeout_per_move": _seconds(limit)},
+            "rules": {"single_round": match.game.wire.call is FIRST_GAME, "timeout_per_move": write_seconds(limit)},
         }
         return self._call("GAME_START", v1.GameStart, game_state=state)
 
@@ -80,7 +80,7 @@ class WordsV1:
             }
         state = {
             "turn_number": match.step + 1,
-            "timeout_seconds": _seconds(limit),
+            "timeout_seconds": write_seconds(limit),
             "game_specific_state": special,
         }
         return self._call(self.wire.method, v1.PlayRequest, v1.PlayResponse.TYPE, game_state=state)
@@ -95,6 +95,11 @@ class WordsV1:
         shown = redacted({"action": play.get("action", "choose"), "value": play["value"]}) if fits and play else None
         shown = shown if len(str(shown)) <= LONGEST_PLAY else None
         return self._validation(self._player_id, shown, "INVALID", _reason(mishap), "notify_game_error")
+
+    def opponent_mishap(self, author: str, mishap: Mishap) -> Call | None:
+        """What this player is told of the opponent's invalid play: never the choice itself."""
+        play = {"action": "choose", "value": None}
+        return self._validation(author, play, "INVALID", _reason(mishap), "notify_game_error")
 
     def game_over(self, verdict: Verdict, draw_seed: str) -> Call:
         return self._call("notify_match_result", v1.GameResult, result=result_v1(self._match, verdict))
@@ -122,7 +127,7 @@ class WordsV1:
 def write_v1(setting: Setting, kind: type[v1.V1Message], **own: Any) -> dict[str, Any]:
     """A message of one match."""
     return kind.write(
-        league_id=league_uuid(setting.order.league_id),
+        league_id=setting.league_uuid,
         round_id=setting.order.round_id,
         match_id=setting.match.match_id,
         conversation_id=_conversation(setting),
@@ -133,11 +138,11 @@ def write_v1(setting: Setting, kind: type[v1.V1Message], **own: Any) -> dict[str
 
 
 def _conversation(setting: Setting) -> str:
-    return conversation_v1(setting.order.league_id, setting.order.conversation_id)
+    return conversation_v1(setting.order.league_uuid or setting.order.league_id, setting.order.conversation_id)
 
 
 def conversation_v1(league_id: str, conversation_id: str) -> str:
-    """The conversation of a match, by our own ids."""
+    """The conversation of a match; `league_id` is the league's UUID, or its own id where it has none."""
     return conversation_uuid(f"{league_id}/{conversation_id}")
 
 
@@ -170,7 +175,3 @@ def _reason(mishap: Mishap) -> str:
 
 def _translated(match: Match, sentence: str) -> str:
     return PLAYER.sub(lambda found: player_id_v1(found[0]) if found[0] in match.players else found[0], sentence)
-
-
-def _seconds(limit: float) -> float:
-    return int(limit) if float(limit).is_integer() else limit

@@ -118,6 +118,9 @@ class WordsV2:
         )
         return Call("notify_game_error", message.to_wire())
 
+    def opponent_mishap(self, author: str, mishap: Mishap) -> Call | None:
+        return None
+
     def game_over(self, verdict: Verdict, draw_seed: str) -> Call:
         match = self._match
         result = GameResult.model_validate(

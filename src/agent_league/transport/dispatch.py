@@ -92,7 +92,7 @@ class Dispatcher:
         self._tolerated = tolerated
         self._unregistered = unregistered
         self._tools = {name: (METHODS[name], handler) for name, handler in handlers.items()}
-        self._reception = Reception(host.role, self._tools, strict=strict)
+        self._reception = Reception(host.role, self._tools, strict=strict, clock=clock)
         self._strict = strict
         self._clock = clock
         self._log = log

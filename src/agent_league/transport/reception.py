@@ -5,11 +5,12 @@ which it was asked.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
+from agent_league.clock import Clock, SystemClock
 from agent_league.errors import FrameCode, FrameError, Refusal
 from agent_league.model.agents import PLAINLY, How, Role
 from agent_league.protocol.checks import REQUIRED
@@ -53,6 +54,8 @@ class Asked:
     how: How = PLAINLY
     original: Mapping[str, Any] | None = None
     """The message of `league.v1` that this one stands for."""
+    clock: Clock = field(default_factory=SystemClock)
+    """Tells the time of a reply in `league.v1`."""
     fault: Refusal | None = None
     """Why that can't be understood."""
     has_bearer: bool = False
@@ -60,7 +63,7 @@ class Asked:
 
     def worded(self, reply: Any) -> Any:
         """The reply in the words of the request's protocol."""
-        return reply if self.original is None else translation.reply_to_v1(reply, self.original)
+        return reply if self.original is None else translation.reply_to_v1(reply, self.original, self.clock.now())
 
     def answer(self, reply: Any) -> Any:
         """The reply in the shape of the request; a TypeError where it can't be written as JSON."""
@@ -77,8 +80,9 @@ class Asked:
 class Reception:
     """What one agent understands: its tools, under all the names that the table has for them."""
 
-    def __init__(self, role: Role, tools: Collection[str], *, strict: bool = False) -> None:
+    def __init__(self, role: Role, tools: Collection[str], *, strict: bool = False, clock: Clock | None = None) -> None:
         self._role = role
+        self._clock = clock or SystemClock()
         self._tools = tools
         self._strict = strict
         self._letters = {name: _letter_of(kind.TYPE) for name in tools if (kind := METHODS[name].request)}
@@ -153,7 +157,7 @@ class Reception:
         request_id, is_notification = (request.request_id, request.is_notification) if request else (None, False)
         if _is_v1(message):
             how = How(PROTOCOL_V1, STYLE_OF_FRAME.get(frame, "bare"))
-            asked = Asked(ACKNOWLEDGED, message, request_id, is_notification, frame, how, original=message)
+            asked = Asked(ACKNOWLEDGED, message, request_id, is_notification, frame, how, message, self._clock)
             try:
                 method, params = translation.to_v2(message, self._role)
             except Refusal as refusal:

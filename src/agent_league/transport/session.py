@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
 from typing import Any, NoReturn, Protocol
+from uuid import uuid4
 
 from agent_league.clock import Clock, format_utc, parse_utc
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, OtherAnswer, Refusal
@@ -24,6 +25,7 @@ from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import Caller
 from agent_league.protocol.spellings import tidied
 from agent_league.protocol.tokens import Expired, Verifier, known_by_hash
+from agent_league.protocol.v1.envelope import UUID
 from agent_league.protocol.v1.translation import registration_to_v1
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
 from agent_league.transport.manners import Call, Manners
@@ -214,7 +216,11 @@ class Session:
         """The manager's answer, in our own words; in whatever style it wants to be asked."""
         message = request.to_wire()
         if self._applicant.protocol == PROTOCOL_V1:
-            message = registration_to_v1(message, self._applicant.v1_name).to_wire()
+            now, conversation_id = self._clock.now(), str(uuid4())
+            league_id = self.league_id if UUID.fullmatch(self.league_id or "") else None
+            message = registration_to_v1(
+                message, self._applicant.v1_name, now, league_id or str(uuid4()), conversation_id
+            ).to_wire()
         call = Call(self._applicant.method, message, self._applicant.answer)
         heard = await self._manners.ask(self._manager, call, self._applicant.limit)
         if self._manners.strict:
@@ -393,7 +399,10 @@ class Session:
         """Its only question is the registration; who is known is told again what it may have missed."""
         request = self._applicant.write(self.agent_id, format_utc(self._clock.now()), {})
         try:
-            await self._apply(request)
+            answer = await self._apply(request)
+            if answer.get("status") == "ACCEPTED" and answer.get("league_id") != self.league_id:
+                self._accept(answer)  # it is another league's manager by now
+                self._remark(f"Registered again, as {self.agent_id}.")
         except CallFailed as error:
             if error.code.retryable:
                 self._tell_of(failures + 1, error)

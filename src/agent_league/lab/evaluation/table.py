@@ -119,7 +119,7 @@ class PracticeTable:
             round_id=round_id,
             matches=matches,
         )
-        limit, bearer = self._desk.limit("notify_round"), self._passes.for_call(player.player_id)
+        limit, bearer = self._desk.limit("notify_round", player.protocol), self._passes.for_call(player.player_id)
         call = Call("notify_round", message.to_wire())
 
         async def send() -> object:

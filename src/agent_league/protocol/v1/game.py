@@ -99,6 +99,8 @@ class PlayResponse(V1Message):
 
 
 class Validation(Part):
+    """`play.value` is null to the opponent of somebody whose play is invalid."""
+
     player_id: str
     play: Play | None
     status: Literal["VALID", "INVALID"]
@@ -155,6 +157,11 @@ class GameResult(V1Message):
     TYPE: ClassVar = "GAME_RESULT"
 
     result: Result
+
+
+def write_seconds(limit: float) -> float:
+    """A limit as seed 001 writes it: 30, not 30.0."""
+    return int(limit) if float(limit).is_integer() else limit
 
 
 def write_summary(

@@ -1,10 +1,12 @@
 """The ids and addresses of `league.v1`, and those of ours that they stand for.
 
-A player is P01 inside and `player_001` there; leagues and conversations are UUIDs that follow from our own ids; an
-address is `mcp://host:port/name`.
+A player is P01 inside and `player_001` there; every instance of a league has a UUID of its own, from which those of its
+conversations follow; an address is `mcp://host:port/name`.
 """
 
+import hashlib
 import re
+import uuid
 from urllib.parse import urlsplit
 from uuid import NAMESPACE_DNS, uuid5
 
@@ -33,8 +35,16 @@ def inside(player_id: str) -> str:
     return ours if player_id_v1(ours) == player_id else player_id
 
 
+def new_league_uuid(league_id: str, secret: str) -> str:
+    """The UUID of one instance of a league, which follows from a random secret of its own and tells nothing of it."""
+    if UUID.fullmatch(league_id):
+        return league_id
+    digest = hashlib.sha256(f"{_NAMESPACE}/league instance/{league_id}/{secret}".encode()).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=4))
+
+
 def league_uuid(league_id: str) -> str:
-    """The UUID of a league; the same id gives the same UUID, and a UUID stays itself."""
+    """The UUID of a league of which nothing but its id is known; a UUID stays itself."""
     return _uuid("league", league_id)
 
 

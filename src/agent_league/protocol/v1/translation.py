@@ -6,7 +6,7 @@ left out, never guessed: no tokens, no points beyond wins, no game type in a res
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from agent_league.clock import parse_utc
@@ -62,34 +62,37 @@ def to_v2(message: Mapping[str, Any], role: Role) -> Call:
     return Call(METHOD_OF[kind], params)
 
 
-def reply_to_v1(reply: Any, request: Mapping[str, Any]) -> Any:
+def reply_to_v1(reply: Any, request: Mapping[str, Any], now: datetime) -> Any:
     """Our reply to a v1 request, in v1 where v1 has such a message; else (a status, an error) as it is.
 
-    The manager's reply names its league, which an applicant can't know; the others belong to the request's.
+    Its time is `now`: what we write in v2 has no milliseconds. The manager's reply names its league, which an applicant
+    can't know; the others belong to the request's.
     """
     write = _REPLIES.get(str(reply.get("message_type"))) if isinstance(reply, Mapping) else None
     if write is None:
         return reply
     kind, own = write(reply)
     return kind.write(
-        league_id=ids.league_uuid(reply.get("league_id") or request["league_id"]),
+        league_id=reply.get("league_uuid") or ids.league_uuid(reply.get("league_id") or request["league_id"]),
         round_id=request["round_id"],
         match_id=request["match_id"],
         conversation_id=request["conversation_id"],
-        timestamp=_millis(reply["timestamp"]),
+        timestamp=format_millis(now),
         **own,
     ).to_wire()
 
 
-def registration_to_v1(request: Mapping[str, Any], name: str) -> v1.LeagueRegisterRequest:
-    """A player's registration as it is sent in v1; `name` is the last part of its address."""
+def registration_to_v1(
+    request: Mapping[str, Any], name: str, now: datetime, league_id: str, conversation_id: str
+) -> v1.LeagueRegisterRequest:
+    """A player's registration as it is sent in v1; `name` is the last part of its address, the ids are UUIDs."""
     meta = request["player_meta"]
     return v1.LeagueRegisterRequest.write(
-        league_id=ids.league_uuid(request.get("league_id") or "any"),
+        league_id=league_id,
         round_id=0,
-        conversation_id=ids.conversation_uuid(request["conversation_id"]),
+        conversation_id=conversation_id,
         sender=ids.CANDIDATE,
-        timestamp=_millis(request["timestamp"]),
+        timestamp=format_millis(now),
         player_meta={
             "display_name": meta["display_name"],
             "version": meta["version"],
@@ -106,11 +109,6 @@ def _sender(sender: str, role: Role) -> str:
         return f"{sender}:{sender}"
     player_id = sender if role is Role.PLAYER else ids.inside(sender).removeprefix(ids.PREFIX)
     return f"{Role.PLAYER}:{player_id}"
-
-
-def _millis(timestamp: str) -> str:
-    moment = parse_utc(timestamp)
-    return timestamp if moment is None else format_millis(moment)
 
 
 Asking = tuple[type[Message], Fields]
@@ -163,6 +161,7 @@ def _told_result(message: Mapping[str, Any]) -> Asking:
         "game_result": {
             "status": STATUSES[result.outcome],
             "winner_player_id": result.winner,
+            **({"loser_player_id": result.loser} if result.loser else {}),
             "drawn_number": summary.drawn_number(),
             "number_parity": summary.number_parity,
             "choices": summary.choices(),

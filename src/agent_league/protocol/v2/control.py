@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
+from agent_league.config.models import Attempts, Delay, Seconds
 from agent_league.protocol.envelope import Message, Part
 from agent_league.protocol.v2.game import OwnStandings
 
@@ -53,6 +54,20 @@ class MatchScoring(Part):
     technical_loss_points: int = 0
 
 
+class MatchLimits(Part):
+    """The league's limits for one match; a referee's own settings count for what isn't named."""
+
+    join_sec: Seconds | None = None
+    """To answer an invitation."""
+    v1_join_sec: Seconds | None = None
+    """The same for a player of `league.v1`; None: `join_sec`."""
+    move_sec: Seconds | None = None
+    attempts: Attempts | None = None
+    """In all for one question."""
+    base_delay_sec: Delay | None = None
+    """Before the second attempt."""
+
+
 class StartMatch(Message):
     """The manager gives a match to a referee."""
 
@@ -73,6 +88,10 @@ class StartMatch(Message):
     match_token: str | None = None
     """What vouches for the referee at both players; ours show each player its own."""
     scoring: MatchScoring = MatchScoring()
+    limits: MatchLimits | None = None
+    """None: the referee's own settings count."""
+    league_uuid: str | None = None
+    """What this league is called in `league.v1`; no other league has it."""
 
     @model_validator(mode="before")
     @classmethod

@@ -83,7 +83,7 @@ def _identity_v1(file: MatchFile, _: str | None) -> dict[str, Any]:
     """Of the envelope alone: all else is written again and compared, when the match is told again."""
     return {
         "sender": SENDER,
-        "league_id": league_uuid(file.league_id),
+        "league_id": file.league_uuid or league_uuid(file.league_id),
         "round_id": file.round_id,
         "match_id": file.match_id,
     }
@@ -113,7 +113,7 @@ FORMS: Mapping[str, Form] = {
         },
         check_envelope=_check_v1_envelope,
         format_time=format_millis,
-        conversation=lambda file: conversation_v1(file.league_id, file.conversation),
+        conversation=lambda file: conversation_v1(file.league_uuid or file.league_id, file.conversation),
         identity=_identity_v1,
     ),
 }

@@ -15,14 +15,22 @@ from agent_league.model.results import MatchState, Termination
 from agent_league.protocol.v1.ids import player_id_v1
 from agent_league.protocol.v2.game import CallContext
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.dialect import PLAIN
+from agent_league.referee.dialect import PLAIN, Mishap
 from agent_league.referee.match import IllegalMove, Match
 from agent_league.referee.match_file import Line, MatchFile
 from agent_league.referee.reading import Read, Reader
 from agent_league.referee.verify.comparing import Report, mismatches, quoted, same
 from agent_league.referee.verify.leniency import misnoted
-from agent_league.referee.verify.mishaps import SILENT, doubts, is_cut, misreported_v1, misreported_v2, terminations
-from agent_league.referee.verify.rewording import departures, stated_limit, words_of
+from agent_league.referee.verify.mishaps import (
+    SILENT,
+    code_of,
+    doubts,
+    is_cut,
+    misreported_v1,
+    misreported_v2,
+    terminations,
+)
+from agent_league.referee.verify.rewording import departures, is_time_given, stated_limit, words_of
 from agent_league.transport.manners import Call
 
 Lines = Generator[None, tuple[int, Line], Any]
@@ -37,6 +45,12 @@ class ThreadLost(Exception):
 
 class Aborted(Exception):
     """The referee gave up in the middle."""
+
+
+def _is_bare(validation: Mapping[str, Any]) -> bool:
+    """Whether what is said of a play doesn't hold the choice."""
+    play = validation.get("play")
+    return validation.get("status") == "INVALID" and isinstance(play, dict) and play.get("value") is None
 
 
 class Retelling:
@@ -55,10 +69,11 @@ class Retelling:
             for player_id, words in self._words.items()
         }
         self._limits: dict[str, float] = {}
-        """Method -> the seconds in which to answer, as they were stated first."""
+        """Method -> the seconds in which to answer, as the file says or as they were stated first."""
         self._undecided: set[str] = set()
         """Who has yet to answer in this step."""
         self._check_methods()
+        self._take_limits()
 
     def tell(self) -> None:
         """From the invitations to GAME_OVER; raises ThreadLost."""
@@ -90,6 +105,18 @@ class Retelling:
         for player_id, method in self._file.move_methods.items():
             if player_id not in self.match.players or method not in known:
                 self._report("messages", f"nobody asks {quoted(player_id)} with {quoted(method)} in this match")
+
+    def _take_limits(self) -> None:
+        """What players are told of the time they have must be what the referee went by."""
+        limits = self._file.limits
+        if limits is None:
+            return
+        if limits.v1_join_sec is not None:
+            self._limits["handle_game_invitation"] = limits.v1_join_sec
+        if limits.move_sec is not None:
+            self._limits |= {words.wire.method: limits.move_sec for words in self._words.values()}
+        if limits.attempts != self._file.attempts.max:
+            self._report("failures", f"{limits.attempts} attempts are the limit, {self._file.attempts.max} were given")
 
     def _enter(self) -> None:
         state = str(self.match.state)
@@ -206,6 +233,7 @@ class Retelling:
             told = yield
             self._expect(told, "sent", "notify_game_error", player_id, 1)
             self._check_told(told, line, attempt, more=more)
+            self._check_opponent_told(player_id, method, line)
             if not more:
                 return self._how(player_id, line, silence)
         raise AssertionError("attempts never end by themselves")
@@ -223,6 +251,9 @@ class Retelling:
             )
             for complaint in mismatches(own, line.message):
                 self._report("messages", f"line {number}: {complaint}")
+            if self._file.limits and not is_time_given(line.message, self._file.limits.move_sec):
+                given = f"{self._file.limits.move_sec} s"
+                self._report("messages", f"line {number}: the deadline isn't {given} after the question")
             context = line.message.get("context")
             inside = context.keys() - CallContext.model_fields if isinstance(context, dict) else set()
             for name in sorted(line.message.keys() - words.wire.call.model_fields - own.keys() | inside):
@@ -294,6 +325,22 @@ class Retelling:
         for complaint in complaints:
             self._report("failures", f"line {number}: {complaint}")
 
+    def _check_opponent_told(self, author: str, method: str, failure: Line) -> None:
+        """An opponent whose protocol says so is told of an invalid play at once, and never what it was."""
+        opponent = self.match.opponent(author)
+        if self._file.limits is None or method != self._words[author].wire.method:
+            return
+        code = code_of(failure) or ErrorCode.INTERNAL_SERVER_ERROR
+        mishap = Mishap(code, "", "", failure.message, attempt=1, max_attempts=1, next_try=None)
+        call = self._words[opponent].opponent_mishap(author, mishap)
+        if call is None:
+            return
+        number, line = told = self._next()
+        self._expect(told, "sent", call.method, opponent, 1)
+        for complaint in departures(call, line.message):
+            if not (is_cut(failure.message) and complaint.startswith("validation.error")):
+                self._report("failures", f"line {number}: {complaint}")
+
     def _how(self, player_id: str, line: Line, silence: Termination) -> Termination:
         """What the last failure is called; where it may be called two things, the file chooses."""
         possible = terminations(line, silence)
@@ -315,7 +362,7 @@ class Retelling:
         if line.direction != "sent" or line.player_id not in self._undecided:
             return
         told = line.message.get("validation") if isinstance(line.message, dict) else None
-        if isinstance(told, dict) and told.get("player_id") != player_id_v1(line.player_id):
+        if isinstance(told, dict) and told.get("player_id") != player_id_v1(line.player_id) and not _is_bare(told):
             self._report("secrecy", f"line {number}: {line.player_id} is shown a choice before its own is in")
 
     def _expect(

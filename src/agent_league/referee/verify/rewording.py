@@ -34,6 +34,7 @@ def words_of(file: MatchFile, match: Match) -> dict[str, Words]:
         timestamp="",
         conversation_id=file.conversation,
         league_id=file.league_id,
+        league_uuid=file.league_uuid,
         round_id=max(file.round_id, 0),
         match_id=file.match_id,
         game_type=file.game_type,
@@ -78,6 +79,15 @@ def shortest_wait(message: Any) -> float:
     if begin and end:
         return (end - begin).total_seconds() - ROUNDING_SECONDS
     return stated_limit(message) - SLACK_SECONDS
+
+
+def is_time_given(message: Any, seconds: float | None) -> bool:
+    """Whether a question of `league.v2` has its deadline so many seconds after it."""
+    said = message if isinstance(message, dict) else {}
+    begin, end = (parse_utc(str(said.get(name))) for name in ("timestamp", "deadline"))
+    if begin is None or end is None or seconds is None:
+        return False
+    return abs((end - begin).total_seconds() - seconds) < ROUNDING_SECONDS
 
 
 def _inside(message: Any, name: str) -> Mapping[str, Any]:
