@@ -18,7 +18,7 @@ from agent_league.protocol.methods import METHODS
 from agent_league.protocol.nesting import read_json
 from agent_league.protocol.v2 import MESSAGES
 from agent_league.protocol.v2.registration import RefereeMeta
-from agent_league.protocol.version import PROTOCOL_V1
+from agent_league.protocol.version import MINIMUM_VERSION, PROTOCOL_V1, PROTOCOL_V2
 
 ONE_METHOD = "handle_message"
 TOOL_CALL = "tools/call"
@@ -346,6 +346,16 @@ UNNAMED = Fields(None)
 """Of a message that a game brought along: it is known by its type alone."""
 FILLED_AT_REGISTRATION = ("protocol", "message_type", "sender", "timestamp", "conversation_id")
 """What an applicant may leave out: we write it in, and note it."""
+EMPTY_AT_REGISTRATION = ("auth_token", "league_id")
+"""What says nothing where it is empty."""
+UNKNOWN_VERSION = "unknown"
+"""The version of an agent that names none."""
+PROTOCOL_VERSIONS: Mapping[str, str] = {PROTOCOL_V2: MINIMUM_VERSION}
+"""What an applicant may write for the version of the protocol -> that version."""
+FLAT_ROLE = "agent_type"
+"""What tells a player from a referee in a registration without `player_meta` and `referee_meta`."""
+FLAT_GAMES = ("even_odd",)
+"""The games of an agent whose form of registration has no place for them: that of the seeds."""
 
 
 def holds(message_type: str, candidate: Any) -> bool:
