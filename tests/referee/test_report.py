@@ -92,7 +92,7 @@ STANDING = {
 @pytest.mark.parametrize("fault", STANDING)
 @in_virtual_time
 async def test_a_report_that_was_refused_for_good_is_not_sent_again_and_logged(home: Path, fault: str) -> None:
-    async with hall(home, manager={"report_match_result": failing(1, STANDING[fault])}) as match:
+    async with hall(home, manager={"report_match_result": failing(9, STANDING[fault])}) as match:
         match.pair()
         await match.start()
         await settled(match)
