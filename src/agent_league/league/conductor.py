@@ -17,7 +17,7 @@ from agent_league.league.dialect import ManagerWords
 from agent_league.league.journal import Journal
 from agent_league.league.leases import Leases, longest_match
 from agent_league.league.passes import Passes
-from agent_league.league.reports import read_result, report_in
+from agent_league.league.reports import Decide, read_report, read_result, report_in, settle_by_details
 from agent_league.league.season import Phase, Season
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Referee
@@ -51,8 +51,10 @@ class Conductor:
         system: SystemConfig,
         log: JsonLogger,
         rng: Random,
+        decide: Decide = lambda *_: None,
     ) -> None:
         self._season = season
+        self._decide = decide
         self._words = words
         self._passes = passes
         self._announcer = announcer
@@ -343,9 +345,13 @@ class Conductor:
     def _take_report(self, pairing: Pairing, referee_id: str, reply: object) -> None:
         """Takes the result, where the referee's answer holds one."""
         try:
-            if (reported := report_in(reply)) is not None:
+            if (report := report_in(reply)) is None:
+                return
+            parameters = self._season.league.game_parameters
+            settled, noted = settle_by_details(report, pairing.players, parameters, self._decide)
+            if (reported := read_report(settled)) is not None:
                 self._season.record(read_result(pairing, reported, self._season.scoring), referee_id)
-                self._season.tolerate(referee_id, ("result in the reply to the start",))
+                self._season.tolerate(referee_id, ("result in the reply to the start", *noted))
         except Refusal as refusal:
             self._log.warning("report_refused", match_id=pairing.match_id, referee_id=referee_id, why=refusal.message)
 
@@ -393,7 +399,7 @@ class Conductor:
     def _on_event(self, event: Event) -> None:
         match event:
             case MatchFinished():
-                self._decide(event.result.match_id, played=True)
+                self._end_wait(event.result.match_id, played=True)
             case PauseChanged():
                 self._going_on.set()
             case AgentStateChanged(state=AgentState.ACTIVE):
@@ -409,9 +415,9 @@ class Conductor:
             await self._going_on.wait()
 
     def _lost(self, match_id: str) -> None:
-        self._decide(match_id, played=False)
+        self._end_wait(match_id, played=False)
 
-    def _decide(self, match_id: str, *, played: bool) -> None:
+    def _end_wait(self, match_id: str, *, played: bool) -> None:
         verdict = self._verdicts.get(match_id)
         if verdict is not None and not verdict.done():
             verdict.set_result(played)

@@ -99,10 +99,15 @@ class Gate:
         raise _invalid(f"this token does not belong to {sender}")
 
     def _is_alias(self, owner: Member, sender: Sender) -> bool:
-        """Whether somebody goes by a name of its own that is nobody else's."""
-        names = () if self._strict else (owner.alias, owner.agent.display_name)
-        own = sender.agent_id in names or (owner.role is Role.REFEREE and sender.agent_id == V1_REFEREE)
-        return own and sender.role is owner.role and self._season.roster.get(sender.agent_id) is None
+        """Whether the owner of a token goes by this name: the id it asked for, whoever has that, or its display name."""
+        if sender.role is not owner.role:
+            return False
+        if owner.role is Role.REFEREE and sender.agent_id == V1_REFEREE:
+            return self._season.roster.get(V1_REFEREE) is None
+        if self._strict:
+            return False
+        is_display_name = sender.agent_id == owner.agent.display_name and self._season.roster.get(sender.agent_id) is None
+        return sender.agent_id == owner.alias or is_display_name
 
     def _check_sender(self, method: Method, sender: Sender) -> None:
         member = self._season.roster.get(sender.agent_id)

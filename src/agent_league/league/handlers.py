@@ -9,7 +9,7 @@ from agent_league.league.dialect import ManagerWords
 from agent_league.league.journal import Journal
 from agent_league.league.match_files import MatchFiles
 from agent_league.league.queries import Queries
-from agent_league.league.reports import read_result
+from agent_league.league.reports import Decide, read_result, settle_by_details
 from agent_league.league.roster import Application, Rejected
 from agent_league.league.season import Season
 from agent_league.log import JsonLogger
@@ -40,6 +40,7 @@ class ManagerHandlers:
         start: Callable[[], None],
         registered: Callable[[], None],
         files: MatchFiles,
+        decide: Decide,
     ) -> None:
         self._season = season
         self._words = words
@@ -49,6 +50,7 @@ class ManagerHandlers:
         self._start = start
         self._registered = registered
         self._files = files
+        self._decide = decide
         self._queries = Queries(season)
 
     def table(self) -> dict[str, Handler]:
@@ -90,6 +92,18 @@ class ManagerHandlers:
         self._registered()
         await self._journal.committed()
         return OK
+
+    def settle_report(self, params: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+        """A report whose result is missing, or contradicts its details, with the one that the details show."""
+        match_id = params.get("match_id")
+        try:
+            players = self._season.pairing(str(match_id)).players
+        except Refusal:
+            return params, ()  # it is refused when its other fields are found right
+        settled, noted = settle_by_details(params, players, self._season.league.game_parameters, self._decide)
+        if noted:
+            self._log.warning("result_by_details", match_id=match_id, why=noted[0], told=shown(params.get("result")))
+        return settled, noted
 
     async def report_match_result(self, message: v2.MatchResultReport) -> Reply:
         pairing = self._season.pairing(message.match_id)

@@ -6,6 +6,7 @@ This is where a request ends, so this is where every error becomes an answer.
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import orjson
@@ -32,6 +33,8 @@ Handler = Callable[[Any], Awaitable[Reply]]
 
 Tolerated = Callable[[str, Sequence[str]], None]
 """Told what was put up with, and of whom."""
+Mend = Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
+"""Makes a message whole by what its host knows: the message, and what is noted of it."""
 Unregistered = Callable[[str, str], None]
 """Told whose registration could not be read, and why."""
 
@@ -95,8 +98,11 @@ class Dispatcher:
         tolerated: Tolerated | None = None,
         unregistered: Unregistered | None = None,
         meter: Meter | None = None,
+        mend: Mapping[str, Mend] | None = None,
     ) -> None:
+        """`mend` has an entry for each method whose messages a host may make whole; a strict one never does."""
         self._host = host
+        self._mend = {} if strict else (mend or {})
         self._meter = meter or Meter()
         self._tolerated = tolerated
         self._unregistered = unregistered
@@ -287,6 +293,11 @@ class Dispatcher:
         sender = await self._host.authorize(method, envelope, params, bearer)
         if sender is not None and sender != envelope.sender:
             params = {**params, "sender": str(sender)}
+            if asked.original is None:
+                how = _noted(how, f"'sender' {str(envelope.sender)[:80]!r} for {str(sender)!r}")
+        if mend := self._mend.get(method.name):
+            params, noted = mend(params)
+            how = _noted(how, *noted)
         message = read_fields(method.request, params)
         if how is not PLAINLY:
             self._note(method, sender or envelope.sender, how)
@@ -331,6 +342,10 @@ class Dispatcher:
             else f"conv-error-{next(self._error_numbers):03}",
             original_message_type=message_type[:80] if message_type else None,
         ).to_wire()
+
+
+def _noted(how: How, *notes: str) -> How:
+    return replace(how, noted=(*how.noted, *notes)) if notes else how
 
 
 def _refusal_status(body: bytes, answer: bytes) -> int | None:
