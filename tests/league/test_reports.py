@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent_league.errors import ErrorCode, Refusal
 from agent_league.arena.rulebook import decider_of
+from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.reports import (
     CONTRADICTED,
     LONGEST_DETAILS,
@@ -210,5 +210,7 @@ def test_the_details_of_another_game_decide_nothing() -> None:
 
 
 def test_a_reply_whose_details_alone_tell_the_result_holds_a_report() -> None:
-    assert report_in(result({"status": "completed", "result": {"details": DETAILS}})) == {"result": {"details": DETAILS}}
+    assert report_in(result({"status": "completed", "result": {"details": DETAILS}})) == {
+        "result": {"details": DETAILS}
+    }
     assert read_report({"result": {"details": DETAILS}}) is None

@@ -35,7 +35,6 @@ def combined(*names: str) -> list[str]:
     return ["tools/call"] * len(names) + list(names)
 
 
-
 Script = Callable[[str, dict[str, Any]], Any]
 """From the method (or `bare`) and the whole body to a body of the reply, or its status and body; may wait."""
 
@@ -205,9 +204,11 @@ NAMES = {
 }
 MESSAGES_IN: dict[str, Callable[[dict[str, Any]], tuple[Any, Any]]] = {
     "params.message": lambda body: (body.get("method"), (body.get("params") or {}).get("message")),
-    "params.arguments": lambda body: ((body.get("params") or {}).get("name"), body["params"].get("arguments"))
-    if body.get("method") == "tools/call" and "_meta" not in body["params"]
-    else (None, None),
+    "params.arguments": lambda body: (
+        ((body.get("params") or {}).get("name"), body["params"].get("arguments"))
+        if body.get("method") == "tools/call" and "_meta" not in body["params"]
+        else (None, None)
+    ),
 }
 UNKNOWN_TOOL = {
     "error": {"jsonrpc": "2.0", "error": {"code": -32602, "message": "Unknown tool: that"}, "id": 1},

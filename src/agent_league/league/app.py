@@ -123,9 +123,12 @@ class LeagueManager:
             files=MatchFiles(settings.home, self.season.league_id, offload),
             decide=decide,
         )
+        served = {**handlers.table(), **(tools or {})}
+        if strict:
+            del served["get_assigned_matches"]  # in no seed: a referee is told to start its matches
         self.dispatcher = Dispatcher(
             self,
-            {**handlers.table(), **(tools or {})},
+            served,
             self._clock,
             self.log,
             strict=strict,
@@ -138,7 +141,7 @@ class LeagueManager:
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
-        sender = self._gate.check(method, envelope, bearer, self._clock.now())
+        sender = self._gate.check(method, envelope, params, bearer, self._clock.now())
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
             self.season.revive(sender.agent_id)  # who calls is there
         return sender

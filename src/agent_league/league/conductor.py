@@ -322,7 +322,7 @@ class Conductor:
             self._manners.expect(endpoint, self._season.style_of(referee_id))
             reply = await self._manners.tell(endpoint, call, limit or self._limit, bearer)
         except CallFailed as error:
-            if not self._season.is_ours(referee_id) and _knows_no_order(error):
+            if not self._season.is_ours(referee_id) and self._may_fetch(error, referee_id):
                 return self._start_by_announcement(pairing, referee_id)
             self._log.warning(
                 "start_match_failed",
@@ -355,8 +355,18 @@ class Conductor:
         except Refusal as refusal:
             self._log.warning("report_refused", match_id=pairing.match_id, referee_id=referee_id, why=refusal.message)
 
+    def _may_fetch(self, error: CallFailed, referee_id: str) -> bool:
+        """Whether a referee that wasn't told to start a match may begin all the same: one that asks needs no server."""
+        return _knows_no_order(error) or (self._season.polls[referee_id] > 0 and error.code.retryable)
+
     def _start_by_announcement(self, pairing: Pairing, referee_id: str) -> bool:
-        """Whether a referee that knows no order may have begun; of most matches it has been told with their round."""
+        """Whether a referee that knows no order may have begun; of most matches it has been told with their round.
+
+        One that asks for its matches finds this one among them.
+        """
+        self._season.leave_waiting(pairing.match_id, referee_id)
+        if self._season.polls[referee_id] and not self._manners.strict:
+            return True
         endpoint = self._season.roster.referees()[referee_id].endpoint
         if self._manners.strict or self._manners.lacks(endpoint, FIRST_NOTICE):
             self._season.suspend(referee_id, "it knows no way to start a match")

@@ -22,6 +22,7 @@ from agent_league.protocol.version import MINIMUM_VERSION, is_supported, parse_v
 from agent_league.transport.dispatch import OK, Handler, Reply
 
 T = TypeVar("T")
+BY_POLL = "matches fetched by 'get_assigned_matches'"
 
 
 class ManagerHandlers:
@@ -61,6 +62,7 @@ class ManagerHandlers:
             "manage_league": self.manage_league,
             "report_match_result": self.report_match_result,
             "league_query": self.league_query,
+            "get_assigned_matches": self.get_assigned_matches,
             "get_standings": self.get_standings,
             "create_schedule": self.create_schedule,
             "get_round": self.get_round,
@@ -135,6 +137,16 @@ class ManagerHandlers:
                 **refusal.context,
             }
         return self._words.query_response(message.query_type, message.conversation_id, data, error)
+
+    async def get_assigned_matches(self, params: Mapping[str, Any]) -> Reply:
+        referee_id = str(params["sender"]).partition(":")[2]
+        self._season.polls[referee_id] += 1
+        waiting = self._season.waiting_for(referee_id)
+        if waiting:
+            self._season.tolerate(referee_id, (BY_POLL,))
+            await self._journal.committed()
+        matches = [self._words.start_match(pairing, referee_id) for pairing in waiting]
+        return {"league_id": self._season.league_id, "referee_id": referee_id, "matches": matches}
 
     async def get_standings(self, params: Mapping[str, Any]) -> Reply:
         return self._queries.standings()

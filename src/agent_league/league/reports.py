@@ -68,7 +68,7 @@ def settle_by_details(
 ) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     """A report with the result that its own details show, and what is noted of it.
 
-    It stays as it came where it says the same, where its details decide nothing, and where it tells of a technical loss.
+    It stays as it came if it says the same, if its details decide nothing, and if it tells of a technical loss.
     """
     told = report.get("result")
     result = told if isinstance(told, dict) else {}

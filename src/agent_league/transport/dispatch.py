@@ -285,8 +285,8 @@ class Dispatcher:
         """The message, once envelope, caller and fields are found right, in that order."""
         params, how = asked.params, asked.how
         if method.request is None:
-            await self._host.authorize(method, None, params, bearer)
-            return params
+            known = await self._host.authorize(method, None, params, bearer)
+            return params if known is None else {**params, "sender": str(known)}
         if method.caller is Caller.APPLICANT and not self._strict:
             params, how = mended(method.request, params, how, format_utc(self._clock.now()))
         envelope = check_envelope(params, method.request.TYPE)
