@@ -55,17 +55,33 @@ def tool(method: str, message: Message) -> Message:
     return framed("tools/call", {"name": method, "arguments": message})
 
 
+def wrapped(method: str, message: Message) -> Message:
+    return framed(method, {"message": message})
+
+
+def one_tool(method: str, message: Message) -> Message:
+    return tool("handle_message", {"message": message})
+
+
 Frame = Callable[[str, Message], Message]
 FRAMES: dict[type[SamplePlayer], Frame] = {
     players.BarePlayer: bare,
     players.HandlerPlayer: handled,
     players.ToolPlayer: tool,
     players.StructuredToolPlayer: tool,
+    players.ListingToolPlayer: tool,
+    players.FailingToolPlayer: tool,
+    players.OneToolPlayer: one_tool,
+    players.WrappedPlayer: wrapped,
+    players.BrokenWrappedPlayer: wrapped,
 }
 PLACES: dict[type[SamplePlayer], Callable[[Any], Any]] = {
     players.BarePlayer: lambda body: body,
     players.BareReplyPlayer: lambda body: body,
-    players.ToolPlayer: lambda body: json.loads(body["result"]["content"][0]["text"]),
+    **dict.fromkeys(
+        (players.ToolPlayer, players.ListingToolPlayer, players.FailingToolPlayer, players.OneToolPlayer),
+        lambda body: json.loads(body["result"]["content"][0]["text"]),
+    ),
     players.StructuredToolPlayer: lambda body: body["result"]["structuredContent"],
     players.MessagePlayer: lambda body: body["result"]["message"],
     players.ResponsePlayer: lambda body: body["result"]["response"],
@@ -111,6 +127,9 @@ def test_each_player_answers_the_calls_of_its_document(kind: type[SamplePlayer])
     assert (ack["message_type"], ack["conversation_id"], ack["match_id"]) == ("GAME_JOIN_ACK", "conv-r1m1-001", "R1M1")
     wanted = JOINED.get(kind, {"accept": True})
     assert {name: ack[name] for name in ("accept", "accepted", "status") if name in ack} == wanted
+    if kind is players.MoveObjectPlayer:
+        assert choice["message_type"] == "GAME_MOVE_RESPONSE"
+        choice = {"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": choice["move_data"]["choice"]}
     assert choice["message_type"] == "CHOOSE_PARITY_RESPONSE"
     assert choice["choice" if kind is players.ChoicePlayer else "parity_choice"] in {"even", "odd"}
     assert heard == {"status": "ok"}
@@ -135,6 +154,7 @@ def test_pushed_answers_go_to_the_referee_of_the_announcement(kind: type[SampleP
 REGISTRATIONS: dict[type[SamplePlayer], tuple[str, str | None]] = {
     players.BarePlayer: ("/mcp", None),
     players.PostedPlayer: ("/register", None),
+    players.FlatPlayer: ("/register", None),
     players.TypePlayer: ("/mcp", "LEAGUE_REGISTER_REQUEST"),
     players.BrokenPlayer: ("/mcp", "LEAGUE_REGISTER_REQUEST"),
     players.ParityChoosePlayer: ("/mcp", "league_register"),
@@ -157,7 +177,8 @@ def test_each_player_registers_in_its_own_form(kind: type[SamplePlayer]) -> None
     path, method = REGISTRATIONS.get(kind, ("/mcp", "register_player"))
     assert (manager.paths, manager.received[0].get("method")) == ([path], method)
     assert player.auth_token == (None if kind is players.TokenlessPlayer else "tok-p07-xyz")
-    assert player.player_id == ("own-name" if kind is players.OwnNamePlayer else "P07")
+    own = {players.OwnNamePlayer: "own-name", players.OtherIdPlayer: "P01"}
+    assert player.player_id == own.get(kind, "P07")
 
 
 def test_a_scant_registration_has_a_name_an_address_and_no_more() -> None:
@@ -178,6 +199,10 @@ def test_a_scant_registration_has_a_name_an_address_and_no_more() -> None:
         (players.FinePlayer, {"status": "ok"}),
         (players.BrokenParityPlayer, "Internal Server Error"),
         (players.FineParityPlayer, {"status": "ok"}),
+        (players.ListingToolPlayer, {"code": -32601, "message": "Method not found"}),
+        (players.WrappedPlayer, {"message": "Unknown method"}),
+        (players.BrokenWrappedPlayer, "KeyError: 'message'"),
+        (players.NullResultPlayer, {"code": -32000, "message": "I don't know that method"}),
     ],
 )
 def test_what_a_player_does_not_know_it_answers_in_its_own_way(kind: type[SamplePlayer], sign: Any) -> None:
@@ -187,6 +212,31 @@ def test_what_a_player_does_not_know_it_answers_in_its_own_way(kind: type[Sample
         assert sign in json.dumps(body)
     else:
         assert sign in body.values()
+
+
+def test_an_mcp_server_lists_its_tools_and_says_which_it_does_not_know() -> None:
+    with players.ListingToolPlayer(free_ports(1), manager="") as player:
+        listed = post(player.endpoint, framed("tools/list", {}))["result"]["tools"]
+        unknown = post(player.endpoint, tool("choose_parity", QUESTION))
+    assert {one["name"] for one in listed} == {player.join, player.choose, player.result}
+    assert unknown["error"] == {"code": -32602, "message": "Unknown tool: choose_parity"}
+    with players.FailingToolPlayer(free_ports(1), manager="") as other:
+        failed = post(other.endpoint, tool("choose_parity", QUESTION))["result"]
+    assert (failed["isError"], failed["content"][0]["text"]) == (True, "Unknown tool: choose_parity")
+
+
+def test_the_flat_and_the_empty_registration_hold_what_their_documents_say() -> None:
+    message = players.EmptyTokenPlayer(12345, manager="").registration()
+    assert message["auth_token"] == ""
+    assert message["player_meta"]["protocol_version"] == "league.v2"
+    assert "version" not in message["player_meta"]
+    port = free_ports(2)
+    with Desk(port, {"status": "ACCEPTED", "player_id": "P07", "auth_token": "tok-p07-xyz"}) as manager:
+        player = players.FlatPlayer(port + 1, manager.endpoint)
+        player.register()
+    assert manager.received == [
+        {"display_name": "Flat", "version": "1.0.0", "endpoint": player.endpoint, "agent_type": "player"}
+    ]
 
 
 def examples() -> dict[str, Message]:
