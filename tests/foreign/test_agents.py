@@ -304,10 +304,20 @@ def start_of(kind: type[SampleReferee], match: Message) -> Message:
     if method == "notify_round":
         return framed(method, {"league_id": "league_2025_even_odd", "round_id": 1, "matches": [match]})
     message = {"message_type": "START_MATCH", "league_id": "league_2025_even_odd", "round_id": 1, **match}
-    return message if kind is referees.BareReferee else framed(method, message)
+    if issubclass(kind, referees.AssignmentReferee):
+        named = {"player_A_id": "player1_id", "player_B_id": "player2_id"}
+        named |= {name.replace("id", "endpoint"): other.replace("id", "endpoint") for name, other in named.items()}
+        told = {named.get(name, name): value for name, value in message.items()}
+        message, method = {**told, "message_type": "MATCH_ASSIGNMENT"}, kind.start_method
+    is_bare = kind in (referees.BareReferee, referees.BareAssignmentReferee, referees.PathReferee)
+    return message if is_bare else framed(method, message)
 
 
-@pytest.mark.parametrize("kind", REFEREES.values(), ids=titles)
+OTHER_REPORTS = (referees.UndecidedReferee, referees.MistakenReferee, referees.UndecidedRunningReferee)
+STARTED = [kind for kind in REFEREES.values() if kind not in (*OTHER_REPORTS, referees.PollingReferee)]
+
+
+@pytest.mark.parametrize("kind", STARTED, ids=titles)
 def test_each_referee_plays_and_reports_when_it_is_started_in_its_own_form(kind: type[SampleReferee]) -> None:
     port = free_ports(4)
     accepted = {"status": "ACCEPTED", "referee_id": "REF07", "auth_token": "tok-ref07-own"}
@@ -330,11 +340,13 @@ def test_each_referee_plays_and_reports_when_it_is_started_in_its_own_form(kind:
             "player_A_endpoint": seats[0].endpoint,
             "player_B_endpoint": seats[1].endpoint,
             "referee_endpoint": referee.endpoint,
+            "referee_id": "REF07",
             "match_token": "tok-of-this-match",
         }
-        answer = post(referee.endpoint, start_of(kind, match))
-        if isinstance(referee, referees.RunningReferee):
-            report = answer["result"]
+        url = referee.endpoint.removesuffix("/mcp") + "/run_match" if kind is referees.PathReferee else referee.endpoint
+        answer = post(url, start_of(kind, match))
+        if isinstance(referee, referees.RunningReferee | referees.PathReferee):
+            report = answer.get("result", {}) if "jsonrpc" in answer else answer
         else:
             report = until(lambda: [body for body in manager.received[1:] if body], "a report")[0]
             wanted = {referees.ReportingReferee: "match_result_report", referees.TypeReferee: "MATCH_RESULT_REPORT"}
@@ -347,6 +359,40 @@ def test_each_referee_plays_and_reports_when_it_is_started_in_its_own_form(kind:
     for player in seats:
         assert player.history == referee.told
         assert {body.get("params", body)["auth_token"] for body in player.received} == {shown}
+    assert not referee.faults
+
+
+MATCH = {"match_id": "R1M1", "player_A_id": "P01", "player_B_id": "P02", "league_id": "L", "round_id": 1}
+
+
+def test_some_referees_report_what_happened_and_not_who_has_won_or_the_wrong_one() -> None:
+    port = free_ports(2)
+    with SamplePlayer(port, manager="") as first, SamplePlayer(port + 1, manager="") as second:
+        match = {**MATCH, "player_A_endpoint": first.endpoint, "player_B_endpoint": second.endpoint}
+        for kind in OTHER_REPORTS:
+            referee = kind(port, manager="")
+            report = referee.play(match)
+            told = referee.told[0]["result"]
+            result = report.get("result", report)
+            assert result["details"]["drawn_number"] == told["drawn_number"]
+            if kind is referees.MistakenReferee:
+                assert result["winner"] != told["winner_player_id"]
+            else:
+                assert "winner" not in result
+
+
+def test_a_polling_referee_asks_with_its_token_plays_what_it_gets_and_reports() -> None:
+    port = free_ports(4)
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(SamplePlayer(port + number, manager="")) for number in (1, 2))
+        ends = {"player_A_endpoint": first.endpoint, "player_B_endpoint": second.endpoint}
+        accepted = {"status": "ACCEPTED", "referee_id": "REF07", "auth_token": "tok-ref07-own"}
+        manager = stack.enter_context(Desk(port, {**accepted, "matches": [{**MATCH, **ends}]}))
+        referee = stack.enter_context(referees.PollingReferee(port + 3, manager.endpoint))
+        referee.register()
+        until(lambda: [body for body in manager.received if body["method"] == "report_match_result"], "a report")
+        asked = next(body["params"] for body in manager.received if body["method"] == "get_assigned_matches")
+    assert asked == {"referee_id": "REF07", "auth_token": "tok-ref07-own"}
     assert not referee.faults
 
 

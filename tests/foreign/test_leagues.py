@@ -297,6 +297,19 @@ TOLERATED_OF_REFEREES: dict[type[SampleReferee], set[str]] = {
     referees.ReportingReferee: {"method 'match_result_report' for 'report_match_result'"},
     referees.TypeReferee: {"method 'REFEREE_REGISTER_REQUEST' for 'register_referee'", REPORTED_BY_TYPE},
     referees.BareReferee: {"message in the bare body"},
+    referees.OwnNameReferee: {"'sender' 'referee:own-name-referee' for 'referee:*'"},
+    referees.PathReferee: {"called as POST /run_match", "result in the reply to the start"},
+    referees.AssignmentReferee: {"called as 'assign_match', a MATCH_ASSIGNMENT"},
+    referees.AssignmentTypeReferee: {"called as 'MATCH_ASSIGNMENT', a MATCH_ASSIGNMENT"},
+    referees.BareAssignmentReferee: {"called as a bare message, a MATCH_ASSIGNMENT"},
+    referees.AnnouncedIdReferee: {"matches started by ROUND_ANNOUNCEMENT"},
+    referees.PollingReferee: {"matches fetched by 'get_assigned_matches'"},
+    referees.UndecidedReferee: {"a report without a result, booked by its details"},
+    referees.MistakenReferee: {"a report whose result contradicts its details, booked by these"},
+    referees.UndecidedRunningReferee: {
+        "result in the reply to the start",
+        "a report without a result, booked by its details",
+    },
 }
 
 
