@@ -6,12 +6,13 @@ This is where a request ends, so this is where every error becomes an answer.
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import orjson
 
 from agent_league.clock import Clock, format_utc
-from agent_league.errors import FrameCode, FrameError, Refusal
+from agent_league.errors import ErrorCode, FrameCode, FrameError, Refusal
 from agent_league.log import JsonLogger
 from agent_league.model.agents import PLAINLY, How, Role
 from agent_league.protocol.checks import Envelope, check_envelope, read_fields, shown
@@ -22,6 +23,7 @@ from agent_league.protocol.v2.errors import LeagueError, write_league_error
 from agent_league.protocol.v2.registration import RegisterRequest
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.transport import jsonrpc
+from agent_league.transport.carrier import PostRefused
 from agent_league.transport.meter import FINE, OTHER, Meter
 from agent_league.transport.reception import ACKNOWLEDGED, Asked, Reception, applicant, mended
 
@@ -31,6 +33,8 @@ Handler = Callable[[Any], Awaitable[Reply]]
 
 Tolerated = Callable[[str, Sequence[str]], None]
 """Told what was put up with, and of whom."""
+Mend = Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
+"""Makes a message whole by what its host knows: the message, and what is noted of it."""
 Unregistered = Callable[[str, str], None]
 """Told whose registration could not be read, and why."""
 
@@ -46,6 +50,16 @@ SOMEBODY: Mapping[Caller, str] = {
 """How a caller signs who doesn't say who it is."""
 LONGEST_SENTENCE = 300
 """Characters of somebody else's sentence that are logged."""
+
+
+BAD_REQUEST = 400
+REJECTED_STATUS = {"Duplicate display name": 409, "Registration closed": 403, "League full": 403}
+REFUSED_STATUS = {
+    ErrorCode.AUTH_TOKEN_MISSING: 401,
+    ErrorCode.AUTH_TOKEN_INVALID: 401,
+    ErrorCode.RATE_LIMIT_EXCEEDED: 429,
+}
+"""What is said in HTTP's own words where a registration is posted, if not 400."""
 
 
 class Host(Protocol):
@@ -86,8 +100,11 @@ class Dispatcher:
         tolerated: Tolerated | None = None,
         unregistered: Unregistered | None = None,
         meter: Meter | None = None,
+        mend: Mapping[str, Mend] | None = None,
     ) -> None:
+        """`mend` has an entry for each method whose messages a host may make whole; a strict one never does."""
         self._host = host
+        self._mend = {} if strict else (mend or {})
         self._meter = meter or Meter()
         self._tolerated = tolerated
         self._unregistered = unregistered
@@ -105,8 +122,14 @@ class Dispatcher:
         return sorted(self._tools)
 
     async def answer_registration(self, body: bytes, bearer: str | None = None) -> bytes | None:
-        """As `answer`, for what is posted where only registrations are."""
-        return await self.answer(body, bearer, REGISTER_PATH)
+        """As `answer`, for what is posted where only registrations are.
+
+        Raises PostRefused for what is refused outside of JSON-RPC: whoever posts so looks at the status.
+        """
+        answer = await self.answer(body, bearer, REGISTER_PATH)
+        if answer is not None and (status := _refusal_status(body, answer)):
+            raise PostRefused(status, answer)
+        return answer
 
     async def answer(self, body: bytes, bearer: str | None = None, path: str | None = None) -> bytes | None:
         """Answers a frame or a batch of them; None where nothing is to be said (notifications)."""
@@ -280,14 +303,19 @@ class Dispatcher:
         """The message, once envelope, caller and fields are found right, in that order."""
         params, how = asked.params, asked.how
         if method.request is None:
-            await self._host.authorize(method, None, params, bearer)
-            return params
+            known = await self._host.authorize(method, None, params, bearer)
+            return params if known is None else {**params, "sender": str(known)}
         if method.caller is Caller.APPLICANT and not self._strict:
             params, how = mended(method.request, params, how, format_utc(self._clock.now()))
         envelope = check_envelope(params, method.request.TYPE)
         sender = await self._host.authorize(method, envelope, params, bearer)
         if sender is not None and sender != envelope.sender:
             params = {**params, "sender": str(sender)}
+            if asked.original is None:
+                how = _noted(how, f"'sender' {str(envelope.sender)[:80]!r} for {str(sender)!r}")
+        if mend := self._mend.get(method.name):
+            params, noted = mend(params)
+            how = _noted(how, *noted)
         message = read_fields(method.request, params)
         if how is not PLAINLY:
             self._note(method, sender or envelope.sender, how)
@@ -335,6 +363,22 @@ class Dispatcher:
             caller=params.get("sender"),
             has_token=params.get("auth_token") is not None or asked.has_bearer,
         ).to_wire()
+
+
+def _noted(how: How, *notes: str) -> How:
+    return replace(how, noted=(*how.noted, *notes)) if notes else how
+
+
+def _refusal_status(body: bytes, answer: bytes) -> int | None:
+    """The status of an answer that refuses a registration; None where it doesn't, or came in a frame of JSON-RPC."""
+    reply = orjson.loads(answer)
+    if isinstance(reply, list) or ("jsonrpc" in reply and b'"jsonrpc"' in body):
+        return None
+    if "error" in reply and "jsonrpc" in reply:
+        return BAD_REQUEST
+    if reply.get("status") == "REJECTED":
+        return REJECTED_STATUS.get(reply.get("reason"), BAD_REQUEST)
+    return REFUSED_STATUS.get(reply.get("error_code"), BAD_REQUEST) if "error_code" in reply else None
 
 
 def _check_batch(frames: list[Any]) -> None:
