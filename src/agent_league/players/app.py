@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from agent_league.clock import Clock, SystemClock
+from agent_league.clock import Clock, SystemClock, format_utc
 from agent_league.config import SystemConfig
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.games.registry import declared
@@ -38,6 +38,7 @@ from agent_league.players.staying import Stay
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
 from agent_league.protocol.envelope import Message, Sender
+from agent_league.protocol.foreign import UNKNOWN, Known
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import resource_uri
 from agent_league.protocol.v1.ids import player_id_v1
@@ -47,6 +48,7 @@ from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.changes import Changes
+from agent_league.transport.completion import MessageCompletion
 from agent_league.transport.dispatch import OK, Dispatcher, Handler, Reply
 from agent_league.transport.manners import Manners
 from agent_league.transport.meter import Meter, Readings
@@ -144,7 +146,27 @@ class Player:
         strict = settings.system.tolerance.strict
         self.changes = Changes()
         table = {**self._tools(), **(tools or {})}
-        self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict, meter=self.meter)
+        self._round_id: int | None = None
+        """The round that was announced last."""
+        complete = MessageCompletion(self._session, self._known_of).complete
+        self.dispatcher = Dispatcher(
+            self, table, self._clock, self.log, strict=strict, complete=complete, meter=self.meter
+        )
+
+    def _known_of(self, method: Method, params: Mapping[str, Any]) -> Known:
+        """What we know about a message that leaves something out."""
+        invitation = self._scrutiny.invitation(str(params.get("match_id")))
+        sender = str(Role.LEAGUE_MANAGER)
+        if method.caller is Caller.MATCH_REFEREE:
+            sender = invitation.sender if invitation else f"{Role.REFEREE}:{UNKNOWN}"
+        return Known(
+            now=format_utc(self._clock.now()),
+            sender=sender,
+            own_id=self.agent_id,
+            league_id=self._session.league_id,
+            round_id=self._round_id,
+            opponent_id=invitation.opponent_id if invitation else None,
+        )
 
     @property
     def agent_id(self) -> str:
@@ -344,6 +366,7 @@ class Player:
 
     async def _told_round(self, message: v2.RoundAnnouncement) -> Reply:
         self._session.vouch(dict(map(_voucher, message.matches)))
+        self._round_id = message.round_id
         if self._watch:
             self._tell(_announced(message, self.agent_id))
         return await self._told(message)

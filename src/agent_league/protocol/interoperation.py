@@ -6,8 +6,11 @@ from agent_league.protocol.methods import METHODS
 from agent_league.protocol.spellings import (
     FIELDS,
     FILLED_AT_REGISTRATION,
+    OTHER_TYPES,
     PLACES,
+    POLL,
     REGISTER_PATH,
+    RUN_PATH,
     STYLE_BY_NAME,
     STYLES,
     Frame,
@@ -33,8 +36,10 @@ def _names() -> Iterator[tuple[str, str, str]]:
         others = [f"`{name}`" for name in names if name != method]
         if STYLE_BY_NAME["register"].knows(method):
             others.append(f"`POST {REGISTER_PATH}`")
+        others += [f"`{kind}`" for kind, known in OTHER_TYPES.items() if known == method]
         if method == "start_match":
-            others.append("ROUND_ANNOUNCEMENT with the referee's own address")
+            others += [f"`POST {RUN_PATH}`", "ROUND_ANNOUNCEMENT with the referee's own address or id"]
+            others.append(f"the answer to the referee's `{POLL}`")
         if method == "report_match_result":
             others.append("the result in the reply to the start")
         if others:

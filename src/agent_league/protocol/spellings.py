@@ -23,6 +23,10 @@ from agent_league.protocol.version import PROTOCOL_V1
 ONE_METHOD = "handle_message"
 TOOL_CALL = "tools/call"
 REGISTER_PATH = "/register"
+RUN_PATH = "/run_match"
+"""Where a manager may post a match to a referee, and wait for its result."""
+POLL = "get_assigned_matches"
+"""What a referee asks a manager that starts no matches itself."""
 MCP_REVISION = "2026-07-28"
 """The one without handshake and sessions."""
 MCP_META: Mapping[str, Any] = {
@@ -103,7 +107,9 @@ class Style:
 
 
 _TYPES = {name: method.request.TYPE for name, method in METHODS.items() if method.request}
-_OURS = {name: name for name in METHODS}
+_OURS = {name: name for name in (*METHODS, POLL)}
+OTHER_TYPES: Mapping[str, str] = {"MATCH_ASSIGNMENT": "start_match"}
+"""Other people's message types, each with our method for it."""
 
 SEEDS = Style("seeds", Frame.PARAMS, _OURS, "as the seeds write it")
 STYLES: tuple[Style, ...] = (
@@ -155,11 +161,17 @@ STYLES: tuple[Style, ...] = (
 """In the order in which they are tried."""
 STYLE_BY_NAME: Mapping[str, Style] = {style.name: style for style in STYLES}
 
+METHOD_OF_TYPE: Mapping[str, str] = {**{kind: name for name, kind in _TYPES.items()}, **OTHER_TYPES}
 METHOD_OF_NAME: Mapping[str, str] = {
-    name: method for style in reversed(STYLES) if style.frame is Frame.PARAMS for method, name in style.names.items()
+    **{name: method for kind, method in OTHER_TYPES.items() for name in (kind, kind.lower())},
+    **{
+        name: method
+        for style in reversed(STYLES)
+        if style.frame is Frame.PARAMS
+        for method, name in style.names.items()
+    },
 }
 """Every name of a method -> ours."""
-METHOD_OF_TYPE: Mapping[str, str] = {kind: name for name, kind in _TYPES.items()}
 OPEN = frozenset({"start_match"})
 """Methods whose message the seeds leave open: its type is anybody's guess, and the method's name says enough."""
 METHOD_OF_META: Mapping[str, str] = {

@@ -6,6 +6,7 @@ This is where a request ends, so this is where every error becomes an answer.
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import orjson
@@ -29,6 +30,8 @@ Reply = Message | Mapping[str, Any]
 Handler = Callable[[Any], Awaitable[Reply]]
 """Takes the method's message, or the plain parameters where the method has none."""
 
+Complete = Callable[[Method, Mapping[str, Any]], Awaitable[tuple[Mapping[str, Any], Sequence[str]]] | None]
+"""Writes in what a message leaves out, and notes it, before its envelope is looked at; None: nothing is to be done."""
 Tolerated = Callable[[str, Sequence[str]], None]
 """Told what was put up with, and of whom."""
 Unregistered = Callable[[str, str], None]
@@ -83,9 +86,11 @@ class Dispatcher:
         strict: bool = False,
         tolerated: Tolerated | None = None,
         unregistered: Unregistered | None = None,
+        complete: Complete | None = None,
         meter: Meter | None = None,
     ) -> None:
         self._host = host
+        self._complete = None if strict else complete
         self._meter = meter or Meter()
         self._tolerated = tolerated
         self._unregistered = unregistered
@@ -266,6 +271,9 @@ class Dispatcher:
             return params
         if method.caller is Caller.APPLICANT and not self._strict:
             params, how = mended(method.request, params, how, format_utc(self._clock.now()))
+        if self._complete and (completing := self._complete(method, params)):
+            params, noted = await completing
+            how = replace(how, noted=(*how.noted, *noted)) if noted else how
         envelope = check_envelope(params, method.request.TYPE)
         sender = await self._host.authorize(method, envelope, params, bearer)
         if sender is not None and sender != envelope.sender:

@@ -22,6 +22,7 @@ from agent_league.protocol.spellings import (
     METHOD_OF_NAME,
     METHOD_OF_TYPE,
     REGISTER_PATH,
+    RUN_PATH,
     STYLE_BY_NAME,
     STYLES,
     TOOL_CALL,
@@ -84,7 +85,11 @@ class Reception:
         """What is asked for; raises FrameError."""
         if path is None and (to_the_letter := self._to_the_letter(frame)):
             return to_the_letter
+        if path == RUN_PATH and isinstance(frame, dict) and "jsonrpc" not in frame and not self._strict:
+            return self._understood(Frame.BARE, RUN_PATH.strip("/"), frame, None)
         asked = self._read(frame)
+        if path == RUN_PATH and asked.method != "start_match":
+            raise self._unknown(asked.method)
         if path == REGISTER_PATH and asked.method not in STYLE_BY_NAME["register"].names:
             raise self._unknown(asked.method)
         if path != REGISTER_PATH or asked.frame is not Frame.BARE or asked.original is not None:

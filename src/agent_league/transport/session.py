@@ -26,6 +26,7 @@ from agent_league.protocol.spellings import tidied
 from agent_league.protocol.tokens import Expired, Verifier, known_by_hash
 from agent_league.protocol.v1.translation import registration_to_v1
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
+from agent_league.transport.caller import CALLER_ADDRESS, find_machines, machine_of
 from agent_league.transport.manners import Call, Manners
 from agent_league.transport.retry import reconnect_delay
 
@@ -147,10 +148,14 @@ class Session:
         self._asked = -ASK_SECONDS
         self._referees: dict[str, str] = {}
         self._public_key: Any = None
+        self._manager_machines: frozenset[str] = frozenset()
+        """Whence a manager without a key may call: where its name led when we registered."""
         self._match_key: str | None = None
         self._verifier: Verifier | None = None
         self._good: dict[tuple[str, ...], float] = {}
         """Tokens that were found good, with what they were shown for: until when they are, by our loop's time."""
+        self._has_registered = False
+        """Whether a manager has taken us in since we were started: whose it is is decided then."""
         self.agent_id = applicant.wanted_id
         self.token: str | None = None
         self.league_id: str | None = None
@@ -168,6 +173,16 @@ class Session:
     def has_key(self) -> bool:
         """Whether the manager signs what it says, as ours do."""
         return self._public_key is not None
+
+    @property
+    def verifies_callers(self) -> bool:
+        """Whether it matters who calls: a practice player answers anybody."""
+        return self._verify
+
+    @property
+    def is_with_stranger(self) -> bool:
+        """Whether the manager that took us in isn't one of ours: its answer to our registration had no key."""
+        return self.registered.is_set() and not self.has_key
 
     @property
     def season(self) -> str | None:
@@ -197,6 +212,8 @@ class Session:
                 self._tell_of(failures, error)
                 await self._rest(reconnect_delay(failures, self._rng))
                 continue
+            if answer.get("public_key") is None:
+                self._manager_machines = await find_machines(self._manager)
             self._accept(answer)
             return
 
@@ -226,6 +243,7 @@ class Session:
             self._key, self._kept = secrets.token_hex(32), False
         self.token = self.league_id = None
         self._public_key = self._match_key = self._verifier = None
+        self._has_registered = False
         self._referees = {}
         self.registered.clear()
 
@@ -256,7 +274,20 @@ class Session:
                 check = partial(verifier.check_manager, token, agent_id=self.agent_id)
                 self._remember((token,), await self._in_time(check))
             self._called.set()
+        elif self._verify and not self.has_key:
+            self._check_machine()
         self._heard = self._time()
+
+    def _check_machine(self) -> None:
+        """Raises a Refusal unless the call comes from where the manager was when we registered."""
+        address = CALLER_ADDRESS.get()
+        if address is not None and machine_of(address) not in self._manager_machines:
+            raise Refusal(
+                ErrorCode.AUTH_TOKEN_INVALID,
+                f"only the league manager at {self._manager} may call this, and the call came from {address}",
+                expected=sorted(self._manager_machines),
+                received=shown(address),
+            )
 
     async def check_match(self, token: str | None, match_id: str, referee_id: str) -> None:
         """Raises a Refusal unless the manager's signature vouches for the referee of this match."""
@@ -424,6 +455,7 @@ class Session:
         self.league_id = _text(answer.get("league_id"))
         self._trust(answer.get("public_key"), _text(answer.get("match_key")))
         self._set_clock(_text(answer.get("timestamp")))
+        self._has_registered = True
         self._save()
         self.registered.set()
         self._log.info("registered", agent_id=agent_id, league_id=self.league_id)
@@ -436,6 +468,11 @@ class Session:
 
     def _trust(self, public_key: Any, match_key: str | None) -> None:
         """From here on only these keys' signatures count; a manager without one can't be told from others."""
+        if self._has_registered and self.has_key and public_key is None:
+            raise LeagueFailed(
+                f"{self._manager} signed what it said when we registered, and now it doesn't: another manager may be"
+                " there. Start this agent again to take part in its league"
+            )
         self._public_key, self._match_key, self._verifier = public_key, match_key, None
         self._good.clear()
         if not self._verify or public_key is None:
@@ -470,7 +507,8 @@ class Session:
             self.league_id = _text(saved.get("league_id"))
             with suppress(LeagueFailed):  # somebody has edited the file: the manager will tell the key again
                 self._trust(saved.get("public_key"), _text(saved.get("match_key")))
-                self.registered.set()
+                if self.has_key or not self._verify:  # whence another manager may call is found out when we register
+                    self.registered.set()
         return key
 
     def _save(self) -> bool:
