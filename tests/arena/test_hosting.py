@@ -4,6 +4,7 @@ import asyncio
 import socket
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -133,7 +134,7 @@ async def test_a_player_answers_at_its_name_of_v1_too_and_a_manager_takes_regist
     made = plan({"tolerance.strict": strict}, players=2, referees=1, **where)
     stop, ready = asyncio.Event(), asyncio.Event()
     seats = [made.manager, *made.referees, made.players[0]]
-    paths = {"/register": [200, 404, 404], "/player_001": [404, 404, 200]}
+    paths = {"/register": [400, 404, 404], "/player_001": [404, 404, 200]}
     if strict:
         paths["/register"] = [404, 404, 404]
     serving = asyncio.create_task(serve(seats, stop, ready=ready.set))
@@ -145,6 +146,36 @@ async def test_a_player_answers_at_its_name_of_v1_too_and_a_manager_takes_regist
                 async with session.post(f"http://127.0.0.1:{seat.port}{path}", json={"message_type": "X"}) as response:
                     found.append(response.status)
             assert found == expected
+        stop.set()
+        await serving
+
+
+async def test_a_registration_that_is_posted_is_refused_with_a_status_of_http(plan: PlanMaker) -> None:
+    port = free_ports(1)
+    made = plan(players=2, referees=1, manager_port=port)
+    stop, ready = asyncio.Event(), asyncio.Event()
+    serving = asyncio.create_task(serve([made.manager], stop, ready=ready.set))
+    flat = {"display_name": "Flat", "version": "1.0.0", "endpoint": "http://localhost:9/mcp", "agent_type": "player"}
+    meta = {name: value for name, value in flat.items() if name != "agent_type"}
+    message = {"player_meta": {**meta, "game_types": ["even_odd"]}}
+    framed = {"jsonrpc": "2.0", "method": "register_player", "params": {"player_meta": {}}, "id": 1}
+    bodies: list[tuple[Any, int, str]] = [
+        (flat, 200, "ACCEPTED"),
+        ({**flat, "endpoint": "http://localhost:10/mcp"}, 409, "Duplicate display name"),
+        ({**flat, "display_name": "Other", "endpoint": "nowhere"}, 400, "Invalid MCP endpoint"),
+        ({**flat, "display_name": "Other", "auth_token": "tok-p01-x"}, 401, "E012"),
+        ({**flat, "display_name": 5}, 400, "player_meta.display_name"),
+        ({**flat, "agent_type": "spy"}, 400, "'agent_type' must be"),
+        (message, 200, "ACCEPTED"),
+        ({"player_meta": {}}, 400, "E003"),
+        (framed, 200, "E003"),
+        ("no object", 400, "expected an object"),
+    ]
+    async with asyncio.timeout(BOUND), aiohttp.ClientSession() as session:
+        await ready.wait()
+        for body, status, said in bodies:
+            async with session.post(f"http://127.0.0.1:{port}/register", json=body) as response:
+                assert (response.status, said in await response.text()) == (status, True), body
         stop.set()
         await serving
 

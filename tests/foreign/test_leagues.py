@@ -361,10 +361,10 @@ def assert_called_in_its_own_way(guest: ForeignPlayer) -> None:
         assert sum(count > 1 for count in told.values()) <= 1, "what nobody wants to hear isn't said in all ways again"
 
 
-def way(body: Message) -> tuple[object, bool]:
-    """The method, and whether it was called as MCP does."""
-    params = body.get("params")
-    return body.get("method"), isinstance(params, dict) and "_meta" in params
+def way(body: Message) -> tuple[object, object, frozenset[str]]:
+    """The method, the tool, and what is around the message: MCP's own words, for one."""
+    params = body.get("params", {})
+    return body.get("method"), params.get("name"), frozenset(params) & {"message", "arguments", "_meta"}
 
 
 def is_question(body: Message) -> bool:

@@ -499,7 +499,47 @@ async def test_somebody_elses_name_cannot_be_taken_with_ones_own_token(office: O
     assert_rejected(await here.register("Agent 2", address(1), token=token), "Duplicate display name")
 
 
-@pytest.mark.parametrize("token", ["", "tok-p01-abc", "tok-p99-" + "0" * 64, "x" * 10_000, "tök"])
+@pytest.mark.parametrize("role", ["player", "referee"])
+async def test_an_empty_token_is_none_and_noted(office: OfficeMaker, role: str) -> None:
+    here = office()
+    answer = await here.register("Agent 1", address(1), role=role, token="")
+    assert answer["status"] == "ACCEPTED"
+    member = here.manager.season.roster.get(answer[f"{role}_id"])
+    assert member is not None
+    assert member.how.noted == ("an empty 'auth_token'",)
+    again = await here.register("Agent 1", address(1), role=role, token="")
+    assert (again["status"], again[f"{role}_id"]) == ("ACCEPTED", answer[f"{role}_id"])
+
+
+@pytest.mark.parametrize(
+    ("meta", "noted"),
+    [
+        ({"version": None}, "no 'version'"),
+        ({"version": ""}, "no 'version'"),
+        ({"protocol_version": "league.v2"}, "'protocol_version' 'league.v2' for '2.0.0'"),
+    ],
+)
+async def test_a_version_that_is_missing_or_says_the_protocol_is_taken_and_noted(
+    office: OfficeMaker, meta: dict[str, Any], noted: str
+) -> None:
+    here = office()
+    assert (await here.register("Agent 1", address(1), **meta))["status"] == "ACCEPTED"
+    member = here.manager.season.roster.get("P01")
+    assert member is not None
+    assert member.how.noted == (noted,)
+    assert member.agent.version == ("unknown" if "version" in meta else "1.0.0")
+
+
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [({"token": ""}, "E012"), ({"version": None}, "E002"), ({"protocol_version": "league.v2"}, "E002")],
+)
+async def test_a_strict_league_takes_none_of_these(office: OfficeMaker, told: dict[str, Any], code: str) -> None:
+    here = office(overrides={"tolerance.strict": True})
+    assert_error(await here.register("Agent 1", address(1), **told), code)
+
+
+@pytest.mark.parametrize("token", ["tok-p01-abc", "tok-p99-" + "0" * 64, "x" * 10_000, "tök"])
 async def test_an_unknown_token_is_refused_with_e012(office: OfficeMaker, token: str) -> None:
     here = office()
     await admitted(here, 1)

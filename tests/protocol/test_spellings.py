@@ -104,18 +104,54 @@ FRAMES = {
 
 
 def test_a_question_is_put_in_each_style_in_this_order() -> None:
-    tried = {style.name: json.loads(style.request("choose_parity", {"a": 1}, 7)) for style in _styles()}
+    styles = [style for style in _styles() if not style.is_combined]
+    tried = {style.name: json.loads(style.request("choose_parity", {"a": 1}, 7)) for style in styles}
     assert tried == FRAMES
     assert list(tried) == list(FRAMES)
+    assert _styles()[: len(FRAMES)] == tuple(styles), "the combined ones come last"
+
+
+CALLED = ("choose_parity", "choose_parity_call", "parity_choose", "receive_parity_call", "CHOOSE_PARITY_CALL")
+
+
+def test_every_name_is_put_into_every_frame() -> None:
+    calls = [json.loads(style.request("choose_parity", {"a": 1}, 7)) for style in _styles()]
+    for name in CALLED:
+        for method, params in (
+            (name, {"a": 1}),
+            (name, {"message": {"a": 1}}),
+            ("tools/call", {"name": name, "arguments": {"a": 1}}),
+        ):
+            assert {"jsonrpc": "2.0", "method": method, "params": params, "id": 7} in calls
+    one = {"name": "handle_message", "arguments": {"message": {"a": 1}}}
+    assert {"jsonrpc": "2.0", "method": "tools/call", "params": one, "id": 7} in calls
+    assert len(calls) == 19
+
+
+def test_a_match_is_started_in_the_words_of_others_too() -> None:
+    message = {"message_type": "START_MATCH", "match_id": "R1M1"}
+    other = {"message_type": "MATCH_ASSIGNMENT", "match_id": "R1M1"}
+    styles = [style for style in styles_for("start_match", PROTOCOL_V2) if style.message_type or style.path]
+    calls = [(style.path, json.loads(style.request("start_match", message, 7))) for style in styles]
+    assert [(path, body.get("method"), body.get("params", body)) for path, body in calls] == [
+        (None, "match_assignment", other),
+        (None, "MATCH_ASSIGNMENT", other),
+        (None, "assign_match", other),
+        ("/run_match", None, message),
+        (None, "handle_message", {"message": other}),
+        (None, None, other),
+    ]
+    assert not [style for style in styles if style.knows("register_player")]
 
 
 def _styles() -> tuple[Any, ...]:
     return styles_for("choose_parity", PROTOCOL_V2)
 
 
-def test_the_style_that_an_agent_is_known_by_comes_first_and_the_others_keep_their_order() -> None:
+def test_the_style_that_an_agent_is_known_by_comes_first_then_its_frame_and_the_others_keep_their_order() -> None:
     names = [style.name for style in styles_for("choose_parity", PROTOCOL_V2, "tool")]
-    assert names == ["tool", *(name for name in FRAMES if name != "tool")]
+    alike = ["tool-small", "tool-short", "tool-receive", "tool-type", "tool-handler"]
+    assert names[:15] == ["tool", *alike, *(name for name in FRAMES if name != "tool"), "message-seeds"]
 
 
 def test_a_call_of_mcp_has_the_headers_that_the_revision_asks_for_and_no_other_call_has_any() -> None:
@@ -131,7 +167,8 @@ def test_a_call_of_mcp_has_the_headers_that_the_revision_asks_for_and_no_other_c
 
 def test_a_style_that_has_no_name_for_a_method_is_not_tried() -> None:
     assert "short" not in {style.name for style in styles_for("handle_game_invitation", PROTOCOL_V2, "short")}
-    assert [style.name for style in styles_for("league_query", PROTOCOL_V2)] == [
+    plain = [style for style in styles_for("league_query", PROTOCOL_V2) if not style.is_combined]
+    assert [style.name for style in plain] == [
         "seeds",
         "type",
         "handler",
@@ -151,7 +188,7 @@ def test_only_a_registration_is_also_posted_at_register() -> None:
     register = STYLE_BY_NAME["register"]
     assert (register.path, json.loads(register.request("register_player", {"a": 1}, 7))) == ("/register", {"a": 1})
     assert [method for method in METHODS if register.knows(method)] == ["register_referee", "register_player"]
-    assert styles_for("register_player", PROTOCOL_V2)[-1] is register
+    assert [style for style in styles_for("register_player", PROTOCOL_V2) if not style.is_combined][-1] is register
 
 
 @pytest.mark.parametrize("method", ["choose_parity", "GAME_START", "LEAGUE_START_ANNOUNCEMENT"])
@@ -174,11 +211,16 @@ def test_a_method_that_a_game_brought_along_has_its_own_name_and_no_other() -> N
         ("tool", "'tools/call'"),
         ("mcp", "'tools/call' of MCP"),
         ("bare", "a bare message"),
+        ("tool-receive", "'tools/call' of 'receive_parity_call'"),
+        ("tool-handler", "'tools/call' of 'handle_message'"),
+        ("message-small", "'choose_parity_call' with params.message"),
     ],
 )
 def test_a_style_is_shown_as_it_was_called(name: str, shown: str) -> None:
     assert STYLE_BY_NAME[name].shown("choose_parity") == shown
     assert STYLE_BY_NAME["register"].shown("register_player") == "POST /register"
+    assert STYLE_BY_NAME["run"].shown("start_match") == "POST /run_match"
+    assert STYLE_BY_NAME["assignment-short"].shown("start_match") == "'assign_match', a MATCH_ASSIGNMENT"
 
 
 MESSAGE = {"message_type": ACK, "accept": True}

@@ -26,6 +26,15 @@ OVER = Call("notify_match_result", {"protocol": "league.v2", "message_type": "GA
 PLAY = Call("choose_parity", {"protocol": "league.v1", "message_type": "PLAY_REQUEST"}, "PLAY_RESPONSE")
 INVITED = ["handle_game_invitation", "game_invitation", "receive_game_invitation", "GAME_INVITATION"]
 IN_FRAMES = ["handle_message", "tools/call", "bare", "tools/call"]
+LISTED = ["handle_message", "tools/call", "tools/list", "bare", "tools/call"]
+"""As above, where the call of a tool fails: then its tools are asked for."""
+
+
+def combined(*names: str) -> list[str]:
+    """The methods of the styles that put these names into the other frames."""
+    return ["tools/call"] * len(names) + list(names)
+
+
 
 Script = Callable[[str, dict[str, Any]], Any]
 """From the method (or `bare`) and the whole body to a body of the reply, or its status and body; may wait."""
@@ -177,7 +186,7 @@ async def test_what_is_wrong_with_the_first_style_is_told_in_the_end() -> None:
     peer = Stranger(knows(handle_game_invitation=(500, b"oops")))
     with pytest.raises(BadAnswer, match="HTTP 500"):
         await Manners(peer).ask(PEER, INVITE, LIMIT)
-    assert peer.calls == [*INVITED, *IN_FRAMES]
+    assert peer.calls == [*INVITED, *LISTED, *combined(*INVITED)]
 
 
 @in_virtual_time
@@ -187,6 +196,118 @@ async def test_who_refuses_with_a_league_error_has_understood() -> None:
         await Manners(peer).ask(PEER, INVITE, LIMIT)
     assert caught.value.code is ErrorCode.AUTH_TOKEN_INVALID
     assert len(peer.calls) == 1
+
+
+NAMES = {
+    "handle_game_invitation": INVITED,
+    "choose_parity": ["choose_parity", "choose_parity_call", "parity_choose", "receive_parity_call"],
+    "notify_match_result": ["notify_match_result", "game_over", "receive_game_over", "GAME_OVER"],
+}
+MESSAGES_IN = {
+    "params.message": lambda body: (body.get("method"), (body.get("params") or {}).get("message")),
+    "params.arguments": lambda body: ((body.get("params") or {}).get("name"), body["params"].get("arguments"))
+    if body.get("method") == "tools/call" and "_meta" not in body["params"]
+    else (None, None),
+}
+UNKNOWN_TOOL = {
+    "error": {"jsonrpc": "2.0", "error": {"code": -32602, "message": "Unknown tool: that"}, "id": 1},
+    "result": result({"content": [{"type": "text", "text": "Unknown tool: that"}], "isError": True}),
+    "404": (404, b'{"detail": "Not Found"}'),
+}
+
+
+@pytest.mark.parametrize("frame", MESSAGES_IN)
+@pytest.mark.parametrize("said", UNKNOWN_TOOL)
+@pytest.mark.parametrize("call", [INVITE, CHOOSE], ids=lambda call: call.method)
+@in_virtual_time
+async def test_any_name_of_the_table_is_tried_in_any_frame_and_remembered(call: Call, said: str, frame: str) -> None:
+    answers = {"handle_game_invitation": ACK, "choose_parity": CHOICE}
+    for name in NAMES[call.method]:
+
+        def script(_: str, body: dict[str, Any], name: str = name) -> Any:
+            called, message = MESSAGES_IN[frame](body)
+            known = called == name and message == call.message
+            return result(answers[call.method]) if known else UNKNOWN_TOOL[said]
+
+        peer = Stranger(script)
+        manners = Manners(peer)
+        heard = await manners.ask(PEER, call, LIMIT)
+        assert heard.message == answers[call.method]
+        assert len(peer.calls) <= 20, "every form once, and the list of tools"
+        before = len(peer.calls)
+        assert await manners.ask(PEER, call, LIMIT) == heard
+        assert len(peer.calls) == before + 1
+        assert len(heard.noted) == 1
+        assert heard.noted[0].startswith("called as ")
+
+
+@in_virtual_time
+async def test_a_server_of_mcp_tells_the_names_of_its_tools_and_is_called_by_them() -> None:
+    tools = {"receive_game_invitation": ACK, "receive_parity_call": CHOICE}
+    listed = [{"name": name, "inputSchema": {"type": "object"}} for name in tools]
+
+    def script(name: str, body: dict[str, Any]) -> Any:
+        if name == "tools/list":
+            return result({"tools": [*listed, "odd", {"name": 5}]})
+        called = body["params"].get("name") if name == "tools/call" else None
+        return result(tools[called]) if called in tools else fault()
+
+    peer = Stranger(script)
+    manners = Manners(peer)
+    heard = await manners.ask(PEER, INVITE, LIMIT)
+    assert heard == Heard(ACK, ("called as 'tools/call' of 'receive_game_invitation'",))
+    assert peer.calls[-3:] == ["tools/call", "tools/list", "tools/call"], "straight to the tool that it lists"
+    before = len(peer.calls)
+    assert (await manners.ask(PEER, CHOOSE, LIMIT)).message == CHOICE
+    assert peer.calls[before:] == ["tools/call"]
+
+
+@in_virtual_time
+async def test_an_unknown_tool_brings_the_other_calls_of_tools_forward() -> None:
+    def script(name: str, body: dict[str, Any]) -> Any:
+        if name != "tools/call":
+            return fault()
+        return result(ACK) if body["params"]["name"] == "GAME_INVITATION" else UNKNOWN_TOOL["result"]
+
+    peer = Stranger(script)
+    assert (await Manners(peer).ask(PEER, INVITE, LIMIT)).message == ACK
+    assert peer.calls == [*INVITED, "handle_message", "tools/call", "tools/list", *["tools/call"] * 3]
+
+
+@in_virtual_time
+async def test_a_tool_that_is_gone_is_looked_for_under_its_other_names() -> None:
+    """Another agent at the same address: what it once answered to is unknown now, and that is no breakdown."""
+
+    def only(name: str, said: Any) -> Script:
+        return lambda _, body: result(ACK) if body.get("params", {}).get("name") == name else said
+
+    peer = Stranger(only("game_invitation", fault()))
+    manners = Manners(peer)
+    assert (await manners.ask(PEER, INVITE, LIMIT)).message == ACK
+    for name, said in (("handle_game_invitation", "error"), ("receive_game_invitation", "result")):
+        peer.script = only(name, UNKNOWN_TOOL[said])
+        assert (await manners.ask(PEER, INVITE, LIMIT)).message == ACK
+
+
+@in_virtual_time
+async def test_who_answers_in_no_form_at_all_is_not_asked_in_all_of_them_at_every_attempt() -> None:
+    peer = Stranger(lambda *_: fault())
+    manners = Manners(peer)
+    asked = []
+    for _ in range(3):
+        before = len(peer.calls)
+        with pytest.raises(PeerRefused):
+            await manners.ask(PEER, INVITE, LIMIT)
+        asked.append(len(peer.calls) - before)
+    assert asked == [17, 8, 8]
+
+
+@in_virtual_time
+async def test_a_null_result_beside_an_error_is_that_error_and_its_sentence_is_told() -> None:
+    said = {"jsonrpc": "2.0", "result": None, "error": {"code": -32000, "message": "Registration is closed"}, "id": 1}
+    for method in ("ask", "tell"):
+        with pytest.raises(PeerRefused, match="refused: Registration is closed"):
+            await getattr(Manners(Stranger(lambda *_: said)), method)(PEER, INVITE, LIMIT)
 
 
 @in_virtual_time
@@ -464,8 +585,8 @@ async def test_the_token_beside_a_call_goes_to_the_address_that_was_called_and_n
     with pytest.raises(PeerRefused):
         await Manners(peer).ask("http://localhost:8000/some/mcp", register, LIMIT, "tok-beside")
     assert set(peer.bearers) == {"tok-beside"}
-    assert peer.addresses[:-1] == ["http://localhost:8000/some/mcp"] * (len(peer.addresses) - 1)
-    assert peer.addresses[-1] == "http://localhost:8000/register"
+    others = [address for address in peer.addresses if address != "http://localhost:8000/some/mcp"]
+    assert others == ["http://localhost:8000/register"]
 
 
 @in_virtual_time
@@ -495,11 +616,8 @@ async def test_one_that_has_no_such_method_in_any_style_is_told_once_from_then_o
     for _ in range(3):
         with pytest.raises(PeerRefused):
             await manners.tell(PEER, OVER, LIMIT)
-    assert (
-        peer.calls
-        == ["notify_match_result", "game_over", "receive_game_over", "GAME_OVER", *IN_FRAMES]
-        + ["notify_match_result"] * 2
-    )
+    names = ["notify_match_result", "game_over", "receive_game_over", "GAME_OVER"]
+    assert peer.calls == [*names, *LISTED, *combined(*names)] + ["notify_match_result"] * 2
 
 
 @in_virtual_time
@@ -509,7 +627,7 @@ async def test_one_that_was_only_out_of_order_is_tried_again_in_all_styles_after
     for _ in range(2):
         with pytest.raises(BadAnswer):
             await manners.tell(PEER, OVER, LIMIT)
-    assert len(peer.calls) == 8 + 1
+    assert len(peer.calls) == 16 + 1 + 1, "all styles, the list of its tools, and one"
     peer.script = knows(game_over=result(OK))
     await asyncio.sleep(DEAF_SECONDS)
     assert await manners.tell(PEER, OVER, LIMIT) == result(OK)
@@ -605,4 +723,4 @@ async def test_request_ids_are_numbers_that_never_come_twice() -> None:
     for call in (INVITE, CHOOSE):
         with pytest.raises(PeerRefused):
             await manners.ask(PEER, call, LIMIT)
-    assert len(set(numbers)) == len(numbers) == 15
+    assert len(set(numbers)) == len(numbers) == 15 + 1 + 19 - 1, "plain and combined ones, and one list of tools"

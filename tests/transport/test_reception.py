@@ -76,7 +76,23 @@ FRAMES: list[tuple[dict[str, Any], Frame, How]] = [
     (
         request("handle_game_invitation", {"message": INVITATION}),
         Frame.MESSAGE,
-        How(style="handler", noted=("message in params.message",)),
+        How(style="message-seeds", noted=("message in params.message",)),
+    ),
+    (
+        request("receive_game_invitation", {"message": INVITATION}),
+        Frame.MESSAGE,
+        How(
+            style="message-receive",
+            noted=("message in params.message", "method 'receive_game_invitation' for 'handle_game_invitation'"),
+        ),
+    ),
+    (
+        tool("receive_game_invitation", INVITATION),
+        Frame.ARGUMENTS,
+        How(
+            style="tool-receive",
+            noted=("message in params.arguments", "method 'receive_game_invitation' for 'handle_game_invitation'"),
+        ),
     ),
     (
         tool("handle_game_invitation", INVITATION),
@@ -86,7 +102,7 @@ FRAMES: list[tuple[dict[str, Any], Frame, How]] = [
     (
         tool("handle_message", {"message": INVITATION}),
         Frame.ARGUMENTS,
-        How(style="tool", noted=("message in params.arguments",)),
+        How(style="tool-handler", noted=("message in params.arguments",)),
     ),
     (INVITATION, Frame.BARE, How(style="bare", noted=("message in the bare body",))),
 ]
@@ -142,6 +158,35 @@ def test_what_is_posted_at_register_shows_nothing_of_the_style() -> None:
     assert asked.frame is Frame.BARE
     framed = manager.read(request("LEAGUE_REGISTER_REQUEST", {"player_meta": META}), "/register")
     assert framed.how.style == "type"
+
+
+FLAT = {"display_name": "A", "version": "1.0.0", "endpoint": "http://a:1/mcp"}
+
+
+@pytest.mark.parametrize(("agent_type", "role"), [("player", "player"), ("REFEREE", "referee"), ("Player", "player")])
+def test_a_flat_registration_is_taken_where_registrations_are_posted(agent_type: str, role: str) -> None:
+    manager = reception(Role.LEAGUE_MANAGER)
+    asked = manager.read({**FLAT, "agent_type": agent_type, "auth_token": "", "timestamp": "t"}, "/register")
+    assert asked.method == f"register_{role}"
+    assert asked.params == {"auth_token": "", "timestamp": "t", f"{role}_meta": META}
+    noted = ("POST /register", "a flat body", "no 'game_types'", "'endpoint' for 'contact_endpoint'")
+    assert (asked.how, asked.frame) == (How(noted=noted), Frame.BARE)
+    named = manager.read({**FLAT, "agent_type": agent_type, "game_types": ["nim"]}, "/register")
+    assert named.params[f"{role}_meta"]["game_types"] == ["nim"]
+    assert "no 'game_types'" not in named.how.noted
+
+
+@pytest.mark.parametrize("agent_type", [None, "", "manager", 5, ["player"]])
+def test_a_flat_registration_must_say_what_it_registers(agent_type: Any) -> None:
+    with pytest.raises(FrameError, match="'agent_type' must be 'player' or 'referee', found"):
+        reception(Role.LEAGUE_MANAGER).read({**FLAT, "agent_type": agent_type}, "/register")
+    with pytest.raises(FrameError, match="'agent_type' must be 'player' or 'referee', found None"):
+        reception(Role.LEAGUE_MANAGER).read(FLAT, "/register")
+
+
+def test_a_flat_registration_is_none_elsewhere() -> None:
+    with pytest.raises(FrameError, match="'jsonrpc'"):
+        reception(Role.LEAGUE_MANAGER).read({**FLAT, "agent_type": "player"})
 
 
 def test_other_names_of_fields_are_ours_when_they_reach_the_handler() -> None:

@@ -18,15 +18,18 @@ from agent_league.protocol.methods import METHODS
 from agent_league.protocol.nesting import read_json
 from agent_league.protocol.v2 import MESSAGES
 from agent_league.protocol.v2.registration import RefereeMeta
-from agent_league.protocol.version import PROTOCOL_V1
+from agent_league.protocol.version import MINIMUM_VERSION, PROTOCOL_V1, PROTOCOL_V2
 
 ONE_METHOD = "handle_message"
 TOOL_CALL = "tools/call"
+TOOL_LIST = "tools/list"
 REGISTER_PATH = "/register"
 RUN_PATH = "/run_match"
 """Where a manager may post a match to a referee, and wait for its result."""
 POLL = "get_assigned_matches"
 """What a referee asks a manager that starts no matches itself."""
+MATCH_ASSIGNMENT = "MATCH_ASSIGNMENT"
+"""What others call the message that starts a match."""
 MCP_REVISION = "2026-07-28"
 """The one without handshake and sessions."""
 MCP_META: Mapping[str, Any] = {
@@ -63,9 +66,19 @@ class Style:
     """Where it is posted, if not at the agent's own address."""
     is_mcp: bool = False
     """Whether it is a request of MCP, for an agent that is nothing but an MCP server."""
+    argument: str | None = None
+    """The one argument of the tool that holds the message; None: its fields are the arguments."""
+    message_type: str | None = None
+    """The type that the message goes by, if not its own."""
+    is_combined: bool = False
+    """Whether it puts the names of one style into the frame of another: tried last, and not again and again."""
 
     def knows(self, method: str) -> bool:
         return method in self.names
+
+    def name_of(self, method: str) -> str:
+        """What a method, or its tool, is called in this style."""
+        return self.names.get(method, ONE_METHOD if self.frame is Frame.MESSAGE else method)
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -76,27 +89,32 @@ class Style:
 
     def shown(self, method: str) -> str:
         """How a method is called in this style."""
+        name = self.name_of(method)
         match self.frame:
             case Frame.PARAMS:
-                return f"'{self.names[method]}'"
+                shown = f"'{name}'"
             case Frame.MESSAGE:
-                return f"'{ONE_METHOD}'"
+                shown = f"'{name}'" if name == ONE_METHOD else f"'{name}' with {Frame.MESSAGE}"
             case Frame.ARGUMENTS:
-                return f"'{TOOL_CALL}' of MCP" if self.is_mcp else f"'{TOOL_CALL}'"
+                shown = f"'{TOOL_CALL}' of MCP" if self.is_mcp else f"'{TOOL_CALL}'"
+                shown += "" if name == method else f" of '{name}'"
             case Frame.BARE:
-                return f"POST {self.path}" if self.path else "a bare message"
+                shown = f"POST {self.path}" if self.path else "a bare message"
+        return f"{shown}, a {self.message_type}" if self.message_type else shown
 
     def request(self, method: str, message: Mapping[str, Any], request_id: int) -> bytes:
         """The call as it travels."""
-        name, params = self.names.get(method, method), message
+        name = self.name_of(method)
+        params: Mapping[str, Any] = {**message, "message_type": self.message_type} if self.message_type else message
         match self.frame:
             case Frame.BARE:
-                return orjson.dumps(message)
+                return orjson.dumps(params)
             case Frame.MESSAGE:
-                name, params = ONE_METHOD, {"message": message}
+                params = {"message": params}
             case Frame.ARGUMENTS:
                 about = {"_meta": MCP_META} if self.is_mcp else {}
-                name, params = TOOL_CALL, {"name": name, "arguments": message, **about}
+                arguments = {self.argument: params} if self.argument else params
+                name, params = TOOL_CALL, {"name": name, "arguments": arguments, **about}
             case Frame.PARAMS:
                 pass
         return orjson.dumps({"jsonrpc": "2.0", "method": name, "params": params, "id": request_id})
@@ -108,11 +126,12 @@ class Style:
 
 _TYPES = {name: method.request.TYPE for name, method in METHODS.items() if method.request}
 _OURS = {name: name for name in (*METHODS, POLL)}
-OTHER_TYPES: Mapping[str, str] = {"MATCH_ASSIGNMENT": "start_match"}
+_ONE = dict.fromkeys(_OURS, ONE_METHOD)
+OTHER_TYPES: Mapping[str, str] = {MATCH_ASSIGNMENT: "start_match"}
 """Other people's message types, each with our method for it."""
 
 SEEDS = Style("seeds", Frame.PARAMS, _OURS, "as the seeds write it")
-STYLES: tuple[Style, ...] = (
+_PLAIN: tuple[Style, ...] = (
     SEEDS,
     Style(
         "small",
@@ -146,7 +165,7 @@ STYLES: tuple[Style, ...] = (
         "names that say what is received, or run",
     ),
     Style("type", Frame.PARAMS, _TYPES, "message type as the method"),
-    Style("handler", Frame.MESSAGE, _OURS, f"one method, `{ONE_METHOD}`, for everything"),
+    Style("handler", Frame.MESSAGE, _ONE, f"one method, `{ONE_METHOD}`, for everything"),
     Style("tool", Frame.ARGUMENTS, _OURS, f"`{TOOL_CALL}` with the method's name"),
     Style("bare", Frame.BARE, _OURS, "the bare message as the body"),
     Style("mcp", Frame.ARGUMENTS, _OURS, f"real MCP: `{TOOL_CALL}` of {MCP_REVISION} with its headers", is_mcp=True),
@@ -158,6 +177,42 @@ STYLES: tuple[Style, ...] = (
         path=REGISTER_PATH,
     ),
 )
+_STARTS: tuple[Style, ...] = (
+    Style("run", Frame.BARE, {"start_match": "start_match"}, f"`POST {RUN_PATH}` with the bare message", path=RUN_PATH),
+    *(
+        Style(f"assignment-{name}", frame, {"start_match": called}, says, message_type=MATCH_ASSIGNMENT)
+        for name, frame, called, says in (
+            ("small", Frame.PARAMS, MATCH_ASSIGNMENT.lower(), f"{MATCH_ASSIGNMENT} in small letters"),
+            ("type", Frame.PARAMS, MATCH_ASSIGNMENT, f"{MATCH_ASSIGNMENT} as the method"),
+            ("short", Frame.PARAMS, "assign_match", f"`assign_match` with a {MATCH_ASSIGNMENT}"),
+            ("handler", Frame.MESSAGE, ONE_METHOD, f"`{ONE_METHOD}` with a {MATCH_ASSIGNMENT}"),
+            ("bare", Frame.BARE, "start_match", f"a bare {MATCH_ASSIGNMENT} as the body"),
+        )
+    ),
+)
+"""How a match is started in the words of others."""
+_NAMED = tuple(style for style in _PLAIN if style.frame is Frame.PARAMS)
+_COMBINED: tuple[Style, ...] = (
+    *(
+        Style(f"tool-{style.name}", Frame.ARGUMENTS, style.names, f"`{TOOL_CALL}` with {style.says}", is_combined=True)
+        for style in _NAMED
+        if style is not SEEDS
+    ),
+    Style(
+        "tool-handler",
+        Frame.ARGUMENTS,
+        _ONE,
+        f"`{TOOL_CALL}` of `{ONE_METHOD}` with the argument `message`",
+        argument="message",
+        is_combined=True,
+    ),
+    *(
+        Style(f"message-{style.name}", Frame.MESSAGE, style.names, f"`params.message` {style.says}", is_combined=True)
+        for style in _NAMED
+    ),
+)
+"""The names of one style in the frame of another."""
+STYLES: tuple[Style, ...] = (*_PLAIN, *_STARTS, *_COMBINED)
 """In the order in which they are tried."""
 STYLE_BY_NAME: Mapping[str, Style] = {style.name: style for style in STYLES}
 
@@ -199,12 +254,19 @@ def is_own_word(method: str, message_type: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def styles_for(method: str, protocol: str, *known_by: str) -> tuple[Style, ...]:
-    """The styles to try for a method, those that an agent is known by first; a game's own method has one name."""
+    """The styles to try for a method: those that an agent is known by, others of that frame, the rest.
+
+    A game's own method has one name.
+    """
     styles = V1_STYLES if protocol == PROTOCOL_V1 else STYLES
     known = [style for style in styles if style.knows(method) or styles is V1_STYLES] or [SEEDS]
-    return tuple(
-        sorted(known, key=lambda style: known_by.index(style.name) if style.name in known_by else len(known_by))
-    )
+    likely = next((STYLE_BY_NAME[name] for name in known_by if name in STYLE_BY_NAME), SEEDS)
+
+    def turn(style: Style) -> tuple[int, bool]:
+        is_alike = (style.frame, style.is_mcp) == (likely.frame, likely.is_mcp)
+        return known_by.index(style.name) if style.name in known_by else len(known_by), not is_alike
+
+    return tuple(sorted(known, key=turn))
 
 
 Place = Callable[[dict[str, Any]], Any]
@@ -295,6 +357,16 @@ UNNAMED = Fields(None)
 """Of a message that a game brought along: it is known by its type alone."""
 FILLED_AT_REGISTRATION = ("protocol", "message_type", "sender", "timestamp", "conversation_id")
 """What an applicant may leave out: we write it in, and note it."""
+EMPTY_AT_REGISTRATION = ("auth_token", "league_id")
+"""What says nothing where it is empty."""
+UNKNOWN_VERSION = "unknown"
+"""The version of an agent that names none."""
+PROTOCOL_VERSIONS: Mapping[str, str] = {PROTOCOL_V2: MINIMUM_VERSION}
+"""What an applicant may write for the version of the protocol -> that version."""
+FLAT_ROLE = "agent_type"
+"""What tells a player from a referee in a registration without `player_meta` and `referee_meta`."""
+FLAT_GAMES = ("even_odd",)
+"""The games of an agent whose form of registration has no place for them: that of the seeds."""
 
 
 def holds(message_type: str, candidate: Any) -> bool:

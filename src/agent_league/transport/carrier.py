@@ -11,6 +11,15 @@ Answer = Callable[[bytes, str | None], Awaitable[bytes | None]]
 """What an agent does with a frame and the bearer's token beside it: its answer, or None for a notification."""
 
 
+class PostRefused(Exception):
+    """What an agent refuses with an HTTP status of its own; `body` is the answer."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__(f"refused with HTTP {status}")
+        self.status = status
+        self.body = body
+
+
 class Carrier(Protocol):
     """Carries a frame to an endpoint and brings the answer back; reads neither."""
 

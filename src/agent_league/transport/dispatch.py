@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import orjson
 
 from agent_league.clock import Clock, format_utc
-from agent_league.errors import FrameCode, FrameError, Refusal
+from agent_league.errors import ErrorCode, FrameCode, FrameError, Refusal
 from agent_league.log import JsonLogger
 from agent_league.model.agents import PLAINLY, How, Role
 from agent_league.protocol.checks import Envelope, check_envelope, read_fields, shown
@@ -23,6 +23,7 @@ from agent_league.protocol.v2.errors import write_league_error
 from agent_league.protocol.v2.registration import RegisterRequest
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.transport import jsonrpc
+from agent_league.transport.carrier import PostRefused
 from agent_league.transport.meter import FINE, OTHER, Meter
 from agent_league.transport.reception import ACKNOWLEDGED, Asked, Reception, applicant, mended
 
@@ -47,6 +48,16 @@ SOMEBODY: Mapping[Caller, str] = {
     Caller.MATCH_REFEREE: "referee:anonymous",
 }
 """How a caller signs who doesn't say who it is."""
+
+
+BAD_REQUEST = 400
+REJECTED_STATUS = {"Duplicate display name": 409, "Registration closed": 403, "League full": 403}
+REFUSED_STATUS = {
+    ErrorCode.AUTH_TOKEN_MISSING: 401,
+    ErrorCode.AUTH_TOKEN_INVALID: 401,
+    ErrorCode.RATE_LIMIT_EXCEEDED: 429,
+}
+"""What is said in HTTP's own words where a registration is posted, if not 400."""
 
 
 class Host(Protocol):
@@ -108,8 +119,14 @@ class Dispatcher:
         return sorted(self._tools)
 
     async def answer_registration(self, body: bytes, bearer: str | None = None) -> bytes | None:
-        """As `answer`, for what is posted where only registrations are."""
-        return await self.answer(body, bearer, REGISTER_PATH)
+        """As `answer`, for what is posted where only registrations are.
+
+        Raises PostRefused for what is refused outside of JSON-RPC: whoever posts so looks at the status.
+        """
+        answer = await self.answer(body, bearer, REGISTER_PATH)
+        if answer is not None and (status := _refusal_status(body, answer)):
+            raise PostRefused(status, answer)
+        return answer
 
     async def answer(self, body: bytes, bearer: str | None = None, path: str | None = None) -> bytes | None:
         """Answers a frame or a batch of them; None where nothing is to be said (notifications)."""
@@ -322,6 +339,18 @@ class Dispatcher:
             else f"conv-error-{next(self._error_numbers):03}",
             original_message_type=message_type[:80] if message_type else None,
         ).to_wire()
+
+
+def _refusal_status(body: bytes, answer: bytes) -> int | None:
+    """The status of an answer that refuses a registration; None where it doesn't, or came in a frame of JSON-RPC."""
+    reply = orjson.loads(answer)
+    if isinstance(reply, list) or ("jsonrpc" in reply and b'"jsonrpc"' in body):
+        return None
+    if "error" in reply and "jsonrpc" in reply:
+        return BAD_REQUEST
+    if reply.get("status") == "REJECTED":
+        return REJECTED_STATUS.get(reply.get("reason"), BAD_REQUEST)
+    return REFUSED_STATUS.get(reply.get("error_code"), BAD_REQUEST) if "error_code" in reply else None
 
 
 def _check_batch(frames: list[Any]) -> None:

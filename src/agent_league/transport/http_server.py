@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.errors import PortInUse, UserError
 from agent_league.transport.caller import CALLER_ADDRESS
-from agent_league.transport.carrier import MAX_BODY, Answer
+from agent_league.transport.carrier import MAX_BODY, Answer, PostRefused
 from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Headers, Limits, NotPlain, Visitor
 from agent_league.transport.http_guard import Fields, Guard, TurnedAway
 from agent_league.transport.jsonrpc import UNKNOWN_METHOD, count_requests
@@ -90,7 +90,11 @@ class Endpoint:
         if limit and (refusal := limit.refusal(_address(scope), count_requests(body))):
             answer = limit.turn_away(body, refusal)
         else:
-            answer = await self._answer(body, bearer_of(fields))
+            try:
+                answer = await self._answer(body, bearer_of(fields))
+            except PostRefused as refused:
+                await _reply(send, refused.status, refused.body, JSON_TYPE)
+                return
             # Asked afterwards, so that a bare call doesn't pay for it: about an unknown method nothing was done.
             if door and (answer is None or answer.startswith(UNKNOWN_METHOD)) and door.wants(body):
                 await door.pass_read(body, scope, receive, send)

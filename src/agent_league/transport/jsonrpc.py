@@ -173,7 +173,8 @@ def refusal_in(frame: Any) -> PeerRefused | None:
     """What a reply refuses with: a JSON-RPC error or a LEAGUE_ERROR, framed or bare."""
     if not isinstance(frame, dict):
         return None
-    if "result" not in frame and "error" in frame and frame.get("message_type") is None:
+    is_error = "error" in frame and ("result" not in frame or (frame["result"] is None and frame["error"] is not None))
+    if is_error and frame.get("message_type") is None:
         return PeerRefused(f"refused: {_sentence(frame['error'])}", frame)
     result = frame.get("result", frame)
     inner = result.get("structuredContent", result) if isinstance(result, dict) else None

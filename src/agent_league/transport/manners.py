@@ -6,16 +6,28 @@ is remembered. The table of styles is `protocol.spellings`; what an answer says 
 
 import asyncio
 import itertools
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, OtherAnswer, PeerRefused
-from agent_league.protocol.spellings import SEEDS, STYLE_BY_NAME, Style, candidates, holds, needed_in, styles_for
+from agent_league.protocol.spellings import (
+    SEEDS,
+    STYLE_BY_NAME,
+    TOOL_LIST,
+    Frame,
+    Style,
+    candidates,
+    holds,
+    needed_in,
+    styles_for,
+)
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.transport.carrier import Carrier, no_answer
-from agent_league.transport.jsonrpc import SHOWN_LENGTH, is_plain_result, parse_reply, refusal_in
+from agent_league.transport.jsonrpc import SHOWN_LENGTH, encode_request, is_plain_result, parse_reply, refusal_in
 from agent_league.transport.meter import Meter
 
 PUSH_SECONDS = 0.25
@@ -26,6 +38,13 @@ ACCEPTED = (202, 204)
 """HTTP's own words for: it has arrived."""
 OWN_CALL = "answer in a call of its own"
 FAILURES = ("error", "failed", "failure")
+LIST_SECONDS = 1.0
+"""How long an agent may take to tell its tools."""
+UNKNOWN_TOOL = re.compile(
+    r"(unknown|unsupported|no such|unrecognized)\W+(tool|method)|(tool|method)\b.{0,80}\b(not found|unknown|not exist)",
+    re.IGNORECASE,
+)
+"""How agents say that they have no tool of that name, where no code of JSON-RPC says it."""
 
 Push = asyncio.Future[dict[str, Any]]
 """Where an answer arrives that the agent sends by itself."""
@@ -65,6 +84,10 @@ class _Peer:
     """Methods that it took in no style, and when that was."""
     pushes: bool = False
     """Whether its answers come in calls of their own."""
+    tools: Collection[str] | None = None
+    """The names of its tools, as an MCP server tells them; None: it wasn't asked yet."""
+    tried: set[str] = field(default_factory=set)
+    """Questions that it answered in no style at all: the combined ones aren't tried again."""
 
     def likeliest(self, method: str) -> tuple[str, ...]:
         if method in self.methods:
@@ -136,8 +159,9 @@ class Manners:
         deadline = now() + limit
         failures: list[CallFailed] = []
         acknowledged: list[Style] = []
-        for style in self._styles(peer, call):
-            if now() >= deadline:
+        styles = _Turns(self._styles(peer, call), call.method)
+        for style in styles:
+            if now() >= deadline or (style.is_combined and acknowledged):
                 break
             try:
                 reply = await self._exchange(endpoint, style, call, deadline - now(), bearer)
@@ -146,6 +170,8 @@ class Manners:
                 failures.append(error)
                 if (push and push.done()) or not _may_be_style(error, peer, call):
                     break
+                if _is_tool_call(style):
+                    styles.prefer(error, await self._tools(endpoint, peer, deadline - now(), bearer))
                 continue
             if heard is not None:
                 peer.learn(call.method, style)
@@ -154,6 +180,8 @@ class Manners:
             patient = peer.pushes or call.method in peer.methods
             if patient or await _comes(push, min(PUSH_SECONDS, deadline - now())):
                 break
+        else:
+            peer.tried.add(call.method)
         if push and await _comes(push, deadline - now() if acknowledged else 0):
             return _taken(push.result(), peer, call, acknowledged or [style])
         telling = [error for error in failures if not acknowledged or _is_breakdown(error)]
@@ -176,7 +204,8 @@ class Manners:
         deadline = now() + limit
         insist = insist and now() >= peer.lacks.get(call.method, -DEAF_SECONDS) + DEAF_SECONDS
         failures: list[CallFailed] = []
-        for style in self._styles(peer, call)[: None if insist else 1]:
+        styles = _Turns(self._styles(peer, call)[: None if insist else 1], call.method)
+        for style in styles:
             if now() >= deadline:
                 break
             try:
@@ -186,6 +215,8 @@ class Manners:
                 failures.append(error)
                 if not _may_be_style(error, peer, call):
                     break
+                if _is_tool_call(style) and insist:
+                    styles.prefer(error, await self._tools(endpoint, peer, deadline - now(), bearer))
                 continue
             if insist:
                 peer.learn(call.method, style)
@@ -218,7 +249,22 @@ class Manners:
         """The styles in which to say it, the likeliest first."""
         if self.strict:
             return styles_for(call.method, call.protocol)[:1]
-        return styles_for(call.method, call.protocol, *peer.likeliest(call.method))
+        styles = styles_for(call.method, call.protocol, *peer.likeliest(call.method))
+        if peer.tools and call.method not in peer.methods:
+            styles = tuple(sorted(styles, key=lambda style: not _is_listed(style, call.method, peer.tools)))
+        if call.method in peer.tried:
+            styles = tuple(style for style in styles if not style.is_combined)
+        return styles
+
+    async def _tools(self, endpoint: str, peer: _Peer, limit: float, bearer: str | None) -> Collection[str]:
+        """The tools that an agent lists, which it is asked for once; none where it doesn't understand that."""
+        if peer.tools is None and limit > 0:
+            peer.tools = ()
+            frame = encode_request(TOOL_LIST, {}, next(self._numbers))
+            with suppress(CallFailed):
+                status, body = await self._carrier.exchange(endpoint, frame, min(limit, LIST_SECONDS), bearer)
+                peer.tools = _tool_names(parse_reply(status, body))
+        return peer.tools or ()
 
     def _find(self, reply: _Reply, style: Style, call: Call, *, may_push: bool) -> Heard | None:
         """The answer in a reply; None where the agent may still send it."""
@@ -251,6 +297,44 @@ class Manners:
         address = endpoint if style.path is None else urlunsplit((*urlsplit(endpoint)[:2], style.path, "", ""))
         status, body = await self._carrier.exchange(address, frame, limit, bearer, style.headers(call.method))
         return _Reply(status, parse_reply(status, body))
+
+
+class _Turns:
+    """The styles of one call, each in its turn; what an agent says of one may bring others forward."""
+
+    def __init__(self, styles: Sequence[Style], method: str) -> None:
+        self._left = list(styles)
+        self._method = method
+
+    def __iter__(self) -> Iterator[Style]:
+        while self._left:
+            yield self._left.pop(0)
+
+    def prefer(self, error: CallFailed, tools: Collection[str]) -> None:
+        """After the call of a tool: those that the agent lists come first, then all other calls of tools.
+
+        The latter only where it says that it misses no more than the name.
+        """
+        is_name = _is_unknown_tool(error)
+        self._left.sort(
+            key=lambda style: (not _is_listed(style, self._method, tools), not (is_name and _is_tool_call(style)))
+        )
+
+
+def _is_tool_call(style: Style) -> bool:
+    return style.frame is Frame.ARGUMENTS and not style.is_mcp
+
+
+def _is_listed(style: Style, method: str, tools: Collection[str] | None) -> bool:
+    """Whether a style calls a tool that the agent lists."""
+    return _is_tool_call(style) and style.name_of(method) in (tools or ())
+
+
+def _tool_names(body: Any) -> frozenset[str]:
+    result = body.get("result") if isinstance(body, dict) else None
+    tools = result.get("tools") if isinstance(result, dict) else None
+    listed = tools if isinstance(tools, list) else []
+    return frozenset(tool["name"] for tool in listed if isinstance(tool, dict) and isinstance(tool.get("name"), str))
 
 
 async def _comes(push: Push | None, seconds: float) -> bool:
@@ -293,8 +377,18 @@ def _is_unknown_method(error: CallFailed) -> bool:
     """Whether an agent says that it has no such method."""
     fault = _frame_error(error)
     if fault is not None:
-        return not isinstance(fault, dict) or fault.get("code") in (None, FrameCode.METHOD_NOT_FOUND)
+        no_code = not isinstance(fault, dict) or fault.get("code") in (None, FrameCode.METHOD_NOT_FOUND)
+        return no_code or _is_unknown_tool(error)
+    if _is_unknown_tool(error):
+        return True
     return error.message.startswith(("HTTP 404", "HTTP 405", "HTTP 422"))
+
+
+def _is_unknown_tool(error: CallFailed) -> bool:
+    """Whether an agent says in words that it has no tool of that name: in an error, or as the text of a result."""
+    result = error.answer.get("result") if isinstance(error.answer, dict) else None
+    failed = isinstance(result, dict) and result.get("isError") is True
+    return (failed or _frame_error(error) is not None) and UNKNOWN_TOOL.search(error.message) is not None
 
 
 def _is_breakdown(error: CallFailed) -> bool:

@@ -12,20 +12,26 @@ import orjson
 
 from agent_league.errors import FrameCode, FrameError, Refusal
 from agent_league.model.agents import PLAINLY, How, Role
-from agent_league.protocol.checks import REQUIRED
+from agent_league.protocol.checks import OPTIONAL, REQUIRED, shown
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.spellings import (
+    EMPTY_AT_REGISTRATION,
     FIELDS,
     FILLED_AT_REGISTRATION,
+    FLAT_GAMES,
+    FLAT_ROLE,
     METHOD_OF_META,
     METHOD_OF_NAME,
     METHOD_OF_TYPE,
+    ONE_METHOD,
+    PROTOCOL_VERSIONS,
     REGISTER_PATH,
     RUN_PATH,
     STYLE_BY_NAME,
     STYLES,
     TOOL_CALL,
+    UNKNOWN_VERSION,
     Frame,
     is_own_word,
     may_be_spelled_otherwise,
@@ -87,14 +93,16 @@ class Reception:
             return to_the_letter
         if path == RUN_PATH and isinstance(frame, dict) and "jsonrpc" not in frame and not self._strict:
             return self._understood(Frame.BARE, RUN_PATH.strip("/"), frame, None)
-        asked = self._read(frame)
+        is_flat = path == REGISTER_PATH and _is_flat(frame)
+        asked = self._read(_unflattened(frame) if is_flat else frame)
         if path == RUN_PATH and asked.method != "start_match":
             raise self._unknown(asked.method)
         if path == REGISTER_PATH and asked.method not in STYLE_BY_NAME["register"].names:
             raise self._unknown(asked.method)
         if path != REGISTER_PATH or asked.frame is not Frame.BARE or asked.original is not None:
             return asked
-        noted = (f"POST {REGISTER_PATH}", *asked.how.noted[1:])
+        flat = ("a flat body", *([] if "game_types" in frame else ["no 'game_types'"])) if is_flat else ()
+        noted = (f"POST {REGISTER_PATH}", *flat, *asked.how.noted[1:])
         return replace(asked, how=How(noted=noted))  # it says nothing of how the agent wants to be called
 
     def _to_the_letter(self, frame: Any) -> Asked | None:
@@ -169,11 +177,11 @@ class Reception:
         elif kind and is_own_word(method, params["message_type"]):
             noted.append(f"'message_type' {params['message_type'][:40]!r} for {kind.TYPE!r}")
             params["message_type"] = kind.TYPE
+        if name not in ("", ONE_METHOD, method):
+            noted.insert(0, f"method '{name[:80]}' for '{method}'")
         if frame is not Frame.PARAMS:
             noted.insert(0, f"message in {frame}")
-        elif name != method:
-            noted.insert(0, f"method '{name[:80]}' for '{method}'")
-        how = How(style=STYLE_OF_FRAME.get(frame) or _style(method, name), noted=tuple(noted))
+        how = How(style=_style(frame, method, name), noted=tuple(noted))
         return Asked(method, params, request_id, is_notification, frame, how)
 
     def _method(self, name: str, message: Mapping[str, Any]) -> str:
@@ -196,9 +204,14 @@ def _letter_of(message_type: str) -> tuple[str, str | None]:
 
 
 def mended(kind: type[Message], params: Mapping[str, Any], how: How, now: str) -> tuple[Mapping[str, Any], How]:
-    """An application under our own names, with what its writer left out of the envelope written in; all of it noted."""
+    """An application under our own names, with what its writer left out or empty written in; all of it noted."""
     tidy, noted = tidied(kind.TYPE, params)
+    for name in EMPTY_AT_REGISTRATION:
+        if tidy.get(name) == "":
+            del tidy[name]
+            noted.append(f"an empty '{name}'")
     missing = [name for name in FILLED_AT_REGISTRATION if tidy.get(name) is None]
+    _mend_meta(tidy, f"{_role_of(kind)}_meta", noted)
     if not missing and not noted:
         return params, how
     whole = {
@@ -210,6 +223,20 @@ def mended(kind: type[Message], params: Mapping[str, Any], how: How, now: str) -
     }
     noted += [f"no '{name}'" for name in missing]
     return {**tidy, **{name: whole[name] for name in missing}}, replace(how, noted=(*how.noted, *noted))
+
+
+def _mend_meta(message: dict[str, Any], place: str, noted: list[str]) -> None:
+    """Writes in what an applicant needs not say of itself, and reads its version of the protocol."""
+    meta = message.get(place)
+    if not isinstance(meta, dict):
+        return
+    if meta.get("version") in (None, ""):
+        meta = message[place] = {**meta, "version": UNKNOWN_VERSION}
+        noted.append("no 'version'")
+    declared = meta.get("protocol_version")
+    if isinstance(declared, str) and declared in PROTOCOL_VERSIONS:
+        message[place] = {**meta, "protocol_version": PROTOCOL_VERSIONS[declared]}
+        noted.append(f"'protocol_version' {declared!r} for {PROTOCOL_VERSIONS[declared]!r}")
 
 
 def applicant(kind: type[Message], params: Mapping[str, Any]) -> str:
@@ -231,11 +258,37 @@ def _is_bare(frame: Mapping[str, Any]) -> bool:
     return "message_type" in frame or any(meta in frame for meta in METHOD_OF_META)
 
 
+def _is_flat(frame: Any) -> bool:
+    """Whether a body is a registration whose fields stand side by side, in no message."""
+    is_message = not isinstance(frame, dict) or "jsonrpc" in frame or _is_bare(frame)
+    return not is_message and any(name in frame for name in (FLAT_ROLE, "display_name", "displayName"))
+
+
+def _unflattened(frame: Mapping[str, Any]) -> dict[str, Any]:
+    """A flat registration as the message of its kind; raises FrameError."""
+    said = frame.get(FLAT_ROLE)
+    role = said.lower() if isinstance(said, str) else None
+    if role not in (Role.PLAYER, Role.REFEREE):
+        raise FrameError(
+            FrameCode.INVALID_PARAMS, f"'{FLAT_ROLE}' must be '{Role.PLAYER}' or '{Role.REFEREE}', found {shown(said)!r}"
+        )
+    of_message = (*REQUIRED, *OPTIONAL, "application_key")
+    meta = {name: value for name, value in frame.items() if name not in (*of_message, FLAT_ROLE)}
+    message = {name: value for name, value in frame.items() if name in of_message}
+    return {**message, f"{role}_meta": {"game_types": list(FLAT_GAMES), **meta}}
+
+
 def _is_v1(message: Mapping[str, Any]) -> bool:
     """Whether it is of the older protocol, and doesn't only say so: there, every conversation has a UUID."""
     return message.get("protocol") == PROTOCOL_V1 and UUID.fullmatch(str(message.get("conversation_id"))) is not None
 
 
-def _style(method: str, name: str) -> str:
-    """The style that has this name for the method; one that is told by its type alone is nearest to `type`."""
-    return next((style.name for style in STYLES if style.names.get(method) == name), "type")
+def _style(frame: Frame, method: str, name: str) -> str:
+    """The style that has this name for the method in this frame; else the nearest to it.
+
+    In `params` that is `type`: such a message is told by its type alone.
+    """
+    if frame is Frame.BARE:
+        return STYLE_OF_FRAME[frame]
+    alike = (style for style in STYLES if style.frame is frame and not style.is_mcp)
+    return next((style.name for style in alike if style.names.get(method) == name), STYLE_OF_FRAME.get(frame, "type"))
