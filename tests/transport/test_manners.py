@@ -35,7 +35,6 @@ def combined(*names: str) -> list[str]:
     return ["tools/call"] * len(names) + list(names)
 
 
-
 Script = Callable[[str, dict[str, Any]], Any]
 """From the method (or `bare`) and the whole body to a body of the reply, or its status and body; may wait."""
 
@@ -205,9 +204,11 @@ NAMES = {
 }
 MESSAGES_IN = {
     "params.message": lambda body: (body.get("method"), (body.get("params") or {}).get("message")),
-    "params.arguments": lambda body: ((body.get("params") or {}).get("name"), body["params"].get("arguments"))
-    if body.get("method") == "tools/call" and "_meta" not in body["params"]
-    else (None, None),
+    "params.arguments": lambda body: (
+        ((body.get("params") or {}).get("name"), body["params"].get("arguments"))
+        if body.get("method") == "tools/call" and "_meta" not in body["params"]
+        else (None, None)
+    ),
 }
 UNKNOWN_TOOL = {
     "error": {"jsonrpc": "2.0", "error": {"code": -32602, "message": "Unknown tool: that"}, "id": 1},
@@ -586,7 +587,7 @@ async def test_the_token_beside_a_call_goes_to_the_address_that_was_called_and_n
         await Manners(peer).ask("http://localhost:8000/some/mcp", register, LIMIT, "tok-beside")
     assert set(peer.bearers) == {"tok-beside"}
     others = [address for address in peer.addresses if address != "http://localhost:8000/some/mcp"]
-    assert others == ["http://localhost:8000/register"]
+    assert others == ["http://localhost:8000/register"] * 2
 
 
 @in_virtual_time

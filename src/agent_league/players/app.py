@@ -325,9 +325,10 @@ class Player:
         games = self._recalled()
         self._enter_play()
         invitation = self._scrutiny.invitation(message.match_id)
+        again = not self._settings.system.tolerance.strict and self._scrutiny.is_asked_again_by_stranger(message)
         thought = await self._decision.decide(self._sensors.see_parity_call(message, self.agent_id, games, invitation))
         self._scrutiny.answered(message.match_id, 0, thought.move)
-        return self._actuators.choose_parity(message, thought.move, thought.usage)
+        return self._actuators.choose_parity(message, thought.move, thought.usage, in_both_words=again)
 
     async def _asked_for_move(self, message: v2.GameMoveCall) -> Reply:
         games = self._recalled()

@@ -23,6 +23,8 @@ class Scrutiny:
 
     def __init__(self) -> None:
         self._memos: dict[str, _Memo] = {}
+        self._asked: set[str] = set()
+        """Matches in which a referee that isn't ours has asked its question."""
 
     def __len__(self) -> int:
         """The matches that we remember."""
@@ -43,6 +45,19 @@ class Scrutiny:
         memo = self._memos.get(match_id)
         if memo and len(memo.answers) < KEPT_ANSWERS:
             memo.answers[step] = move
+
+    def is_asked_again_by_stranger(self, call: v2.ChooseParityCall) -> bool:
+        """Whether a referee repeats its question that isn't ours: ours promise every draw, and nobody else does so."""
+        invitation = self.invitation(call.match_id)
+        promised = (invitation and invitation.draw_commitment) or (call.context and call.context.draw_commitment)
+        if promised:
+            return False
+        if call.match_id in self._asked:
+            return True
+        if len(self._asked) >= KEPT_MATCHES:
+            self._asked.clear()
+        self._asked.add(call.match_id)
+        return False
 
     def invitation(self, match_id: str) -> v2.GameInvitation | None:
         """What we were invited to, where we remember it; later messages may say less."""

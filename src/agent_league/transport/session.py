@@ -28,6 +28,7 @@ from agent_league.protocol.v1.translation import registration_to_v1
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
 from agent_league.transport.caller import CALLER_ADDRESS, find_machines, machine_of
 from agent_league.transport.manners import Call, Manners
+from agent_league.transport.refusals import is_refusal_of_http, most_telling, sentence_of, what_answers
 from agent_league.transport.retry import reconnect_delay
 
 Remark = Callable[[str], None]
@@ -48,6 +49,8 @@ STRANGERS = (
     ErrorCode.REFEREE_NOT_REGISTERED,
 )
 """What a manager says to somebody whom it doesn't know, or no longer."""
+WELCOMES = ("NONE", "OK", "SUCCESS")
+"""What else may stand for ACCEPTED beside an id, or be missing."""
 UNSUPPORTED_GAME = "Unsupported game type"
 """The protocol's words for a league of a game that the applicant doesn't name."""
 OTHER_GAME = (
@@ -198,7 +201,8 @@ class Session:
             request = self._applicant.write(self.agent_id, format_utc(self._clock.now()), secret)
             try:
                 answer = await self._apply(request)
-            except CallFailed as error:
+            except CallFailed as failed:
+                error = most_telling(failed)
                 if error.code is ErrorCode.AUTH_TOKEN_INVALID and self.token is not None:
                     self.token = None
                     continue
@@ -206,10 +210,10 @@ class Session:
                     raise LeagueFailed(
                         f"{self._manager} answered the registration with {str(redacted(error.answer))[:200]!r}"
                     ) from None
-                if error.is_final:
-                    raise LeagueFailed(f"{self._manager} refuses the registration: {error.message}") from error
+                if error.is_final or is_refusal_of_http(error):
+                    raise LeagueFailed(f"{self._manager} refuses the registration: {sentence_of(error)}") from error
                 failures += 1
-                self._tell_of(failures, error)
+                self._tell_of(failures, failed)
                 await self._rest(reconnect_delay(failures, self._rng))
                 continue
             if answer.get("public_key") is None:
@@ -436,7 +440,8 @@ class Session:
             self._log.warning("manager_not_there", manager=self._manager, message=error.message)
         if failures == PATIENT_FAILURES:
             yet = "any more" if self.registered.is_set() else "yet"
-            self._remark(f"No League Manager answers at {self._manager} {yet}; waiting for it.")
+            why = what_answers(self._manager, error)
+            self._remark(f"No League Manager answers at {self._manager} {yet} ({why}); waiting for it.")
 
     def _accept(self, answer: Mapping[str, Any]) -> None:
         status = answer.get("status")
@@ -446,6 +451,8 @@ class Session:
             remedy = OTHER_GAME.format(games=", ".join(self._applicant.game_types)) if other_game else ""
             raise LeagueFailed(f"{self._manager} rejected the registration: {str(why)[:500]}{remedy}")
         agent_id = answer.get(f"{self._applicant.role}_id")
+        if str(status).upper() in WELCOMES and not self._manners.strict:
+            status = "ACCEPTED"  # who gives an id and refuses nothing has accepted
         if status != "ACCEPTED" or not isinstance(agent_id, str):
             raise LeagueFailed(f"{self._manager} answered the registration with {str(redacted(answer))[:200]!r}")
         if not is_safe_name(agent_id):
