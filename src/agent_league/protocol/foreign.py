@@ -14,6 +14,7 @@ from agent_league.protocol.version import PROTOCOL_V2
 
 Fields = dict[str, Any]
 MANAGER = "league_manager"
+GAME_OVER = "GAME_OVER"
 UNKNOWN = "unknown"
 IDS = ("player_id", "id", "agent_id")
 ADDRESSES = ("endpoint", "contact_endpoint", "player_endpoint", "contactEndpoint", "mcp_endpoint", "url", "address")
@@ -66,6 +67,14 @@ def complete(message_type: str, message: Mapping[str, Any], known: Known) -> tup
     if finish := COMPLETED.get(message_type):
         finish(whole, known, noted)
     return whole, list(dict.fromkeys(noted))
+
+
+def is_plain_result(message: Mapping[str, Any]) -> bool:
+    """Whether a GAME_OVER is in our own words, envelope included."""
+    result = message.get("game_result")
+    if not isinstance(result, dict) or result.get("status") not in ("WIN", "DRAW", "TECHNICAL_LOSS"):
+        return False
+    return all(message.get(name) for name in REQUIRED)
 
 
 def read_matches(body: Any, candidates: Iterator[tuple[str, dict[str, Any]]]) -> list[Fields] | None:
@@ -283,7 +292,7 @@ def read_role(message: Fields, noted: list[str]) -> None:
 
 COMPLETED: Mapping[str, Callable[[Fields, Known, list[str]], None]] = {
     "START_MATCH": _complete_start,
-    "GAME_OVER": _complete_game_over,
+    GAME_OVER: _complete_game_over,
     "ROUND_ANNOUNCEMENT": _complete_round,
     "LEAGUE_STANDINGS_UPDATE": _complete_standings,
     "ROUND_COMPLETED": _complete_round_completed,

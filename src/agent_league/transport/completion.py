@@ -1,12 +1,13 @@
-"""Completing what managers and referees send that aren't ours; under a manager of ours nothing is written in.
+"""Completing what managers and referees send that aren't ours.
 
-Whose the manager is was decided when we registered, and no message changes it.
+Whose the manager is was decided when we registered, and no message changes it. Under one of ours only a result is
+completed, since its referee may be a stranger; it needs the same proof as any other.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from agent_league.protocol.foreign import COMPLETED, ROLES, Known, complete, read_role
+from agent_league.protocol.foreign import COMPLETED, GAME_OVER, ROLES, Known, complete, is_plain_result, read_role
 from agent_league.protocol.methods import Method
 from agent_league.transport.session import Session
 
@@ -27,7 +28,7 @@ class MessageCompletion:
         kind = method.request.TYPE
         if kind == "GAME_INVITATION" and params.get("role_in_match") not in (None, *ROLES):
             return self._complete_role(params)
-        if kind not in COMPLETED or self._session.has_key:
+        if kind not in COMPLETED or (self._session.has_key and (kind != GAME_OVER or is_plain_result(params))):
             return None
         return self._complete(method, kind, params)
 
@@ -39,6 +40,6 @@ class MessageCompletion:
     async def _complete(self, method: Method, kind: str, params: Mapping[str, Any]) -> Completed:
         if self._session.verifies_callers:
             await self._session.ready()
-        if self._session.has_key:
+        if self._session.has_key and kind != GAME_OVER:
             return params, ()
         return complete(kind, params, self._known(method, params))
