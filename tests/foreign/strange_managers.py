@@ -1,4 +1,7 @@
-"""Managers that say and ask for things in other forms than the seeds: each by itself, `STRANGE_MANAGERS` names them all."""
+"""Managers that say and ask for things in other forms than the seeds: each by itself.
+
+`STRANGE_MANAGERS` names them all.
+"""
 
 import json
 from collections.abc import Mapping
@@ -51,7 +54,7 @@ class BareAssignmentManager(AssignmentManager):
 
 
 class HalfEnvelopeManager(RoundsManager):
-    """Signs as `league_manager:LM01` and leaves time and conversation out of all that it says; starts by START_MATCH."""
+    """Signs as `league_manager:LM01`, leaves time and conversation out of all that it says; starts by START_MATCH."""
 
     name = "Half Envelope Manager"
 

@@ -40,7 +40,7 @@ from agent_league.storage.repositories import MatchRepository
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.changes import Changes
 from agent_league.transport.completion import MessageCompletion
-from agent_league.transport.dispatch import Dispatcher, Handler
+from agent_league.transport.dispatch import OK, Dispatcher, Handler
 from agent_league.transport.hosts import endpoint_problem, place_of
 from agent_league.transport.manners import Manners, knows_no_form
 from agent_league.transport.meter import Meter, Readings
@@ -315,8 +315,6 @@ class Referee:
                 check_envelope(message, v2.StartMatch.TYPE)
                 await self._queue(await self._with_addresses(read_fields(v2.StartMatch, message)))
             except Refusal as refusal:
-                if len(self._unplayable) < MOST_WAITING:
-                    self._unplayable.add(match_id)
                 self._tell_unplayable(match_id, refusal)
         self._begin_waiting()
 
@@ -327,6 +325,8 @@ class Referee:
             self._waiting[order.match_id] = order
 
     def _tell_unplayable(self, match_id: str, refusal: Refusal) -> None:
+        if len(self._unplayable) < MOST_WAITING:
+            self._unplayable.add(match_id)
         self.log.warning("announcement_refused", match_id=shown(match_id), message=refusal.message)
         self._remark(f"{shown(match_id)} can't be played: {refusal.message}")
 
@@ -585,10 +585,15 @@ class Referee:
 
 def _started_by(body: bytes, answer: bytes) -> str | None:
     """The match that a call has started, by what was asked and answered."""
-    asked, answered = orjson.loads(body), orjson.loads(answer)
-    asked, answered = (asked.get("params"), answered.get("result")) if "jsonrpc" in answered else (asked, answered)
-    started = isinstance(asked, dict) and isinstance(answered, dict) and answered.get("status") == "ok"
-    return asked["match_id"] if started and isinstance(asked.get("match_id"), str) else None
+    answered = orjson.loads(answer)
+    if isinstance(answered, dict) and "jsonrpc" in answered:
+        answered = answered.get("result")
+    if answered != OK:
+        return None
+    asked = orjson.loads(body)
+    message = asked["params"] if "jsonrpc" in asked else asked
+    match_id = message.get("match_id")
+    return match_id if isinstance(match_id, str) else None
 
 
 def _is_kept(order: v2.StartMatch) -> bool:
