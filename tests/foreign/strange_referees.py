@@ -22,7 +22,7 @@ class RetellingReferee(SampleReferee):
     def player_at(self, endpoint: str, message: Message) -> str:
         """Who is told; the first player is the first to hear of it."""
         first, second = message["game_result"]["choices"]
-        return second if self.heard.setdefault(message["match_id"], endpoint) != endpoint else first
+        return str(second if self.heard.setdefault(message["match_id"], endpoint) != endpoint else first)
 
     def __init__(self, port: int, manager: str) -> None:
         super().__init__(port, manager)

@@ -34,7 +34,7 @@ async def test_our_players_and_referee_play_to_the_end_under_a_strange_manager(
         manager = await stack.enter_async_context(started(kind(made.manager.port, 4, 1)))
         if kind is SilentIdManager:  # ids go by the order of registration
             await stack.enter_async_context(serving(made.players, watching(remembered)))
-            await asyncio.to_thread(until_registered, manager, 4)
+            await asyncio.to_thread(manager.wait_for_agents, 4)
             known = {player_id: about["contact_endpoint"] for player_id, about in manager.players.items()}
             settings = replace(referees[0].settings, player_addresses=known)
             await stack.enter_async_context(serving([replace(referees[0], settings=settings)]))
@@ -86,11 +86,6 @@ class StartingManager(RoundsManager):
     def begin(self, matches: Sequence[dict[str, object]]) -> None:
         for match in matches:
             self.tell(str(match["referee_endpoint"]), "start_match", self.message("START_MATCH", **match))
-
-
-def until_registered(manager: SampleManager, players: int) -> None:
-    with manager._news:
-        assert manager._news.wait_for(lambda: len(manager.players) == players, BOUND)
 
 
 def refused(manager: SampleManager) -> list[object]:

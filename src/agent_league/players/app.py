@@ -46,6 +46,7 @@ from agent_league.protocol.v2.standings import Standing
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
+from agent_league.transport.caller import calling_machine
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.changes import Changes
 from agent_league.transport.completion import MessageCompletion
@@ -210,8 +211,12 @@ class Player:
         if method.caller is Caller.MANAGER:
             await self._session.check_manager(bearer)
         else:
-            token = envelope.auth_token or bearer
-            await self._session.check_match(token, str(params.get("match_id")), envelope.sender.agent_id)
+            token, match_id = envelope.auth_token or bearer, str(params.get("match_id"))
+            await self._session.check_match(token, match_id, envelope.sender.agent_id)
+            if method.reply is None:
+                self._session.check_asker(self._scrutiny.askers(match_id))
+            elif self._session.is_with_stranger:
+                self._scrutiny.asked_from(match_id, calling_machine())
         return None
 
     def caller(self, bearer: str | None) -> str | None:

@@ -1,5 +1,6 @@
 """Scrutiny: whether a result agrees with what was promised before the match and with what we answered in it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from agent_league.games.fairness import draw_problem, seed_problem
@@ -8,6 +9,7 @@ from agent_league.players.observation import Move
 from agent_league.protocol import v2
 
 KEPT_MATCHES = 1000
+KEPT_ASKERS = 8
 KEPT_ANSWERS = 10_000
 """Of one match; where there are more, they aren't compared."""
 
@@ -25,6 +27,22 @@ class Scrutiny:
         self._memos: dict[str, _Memo] = {}
         self._asked: set[str] = set()
         """Matches in which a referee that isn't ours has asked its question."""
+
+        self._askers: dict[str, set[str]] = {}
+        """The machines from which we were asked in a match, under a manager that isn't ours."""
+
+    def asked_from(self, match_id: str, machine: str | None) -> None:
+        if machine is None:
+            return
+        askers = self._askers.setdefault(match_id, set())
+        if len(askers) < KEPT_ASKERS:
+            askers.add(machine)
+        if len(self._askers) > KEPT_MATCHES:
+            del self._askers[next(iter(self._askers))]
+
+    def askers(self, match_id: str) -> Collection[str]:
+        """From where we were asked in a match; who tells its result must be there, too."""
+        return self._askers.get(match_id, ())
 
     def __len__(self) -> int:
         """The matches that we remember."""

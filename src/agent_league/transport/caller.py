@@ -4,9 +4,11 @@ choose.
 
 import asyncio
 import socket
+from collections.abc import Collection
 from contextvars import ContextVar
 from urllib.parse import urlsplit
 
+from agent_league.errors import ErrorCode, Refusal
 from agent_league.transport.hosts import is_loopback, plain_address
 
 CALLER_ADDRESS: ContextVar[str | None] = ContextVar("caller_address", default=None)
@@ -18,6 +20,25 @@ def machine_of(address: str) -> str:
     """The address in the form in which callers are compared: all addresses of this machine are one."""
     plain = plain_address(address.partition("%")[0])
     return THIS_MACHINE if is_loopback(plain) or _is_own_address(plain) else plain
+
+
+def calling_machine() -> str | None:
+    """Where the call that is being answered comes from; None where the caller is in this process."""
+    address = CALLER_ADDRESS.get()
+    return None if address is None else machine_of(address)
+
+
+def check_machine(machines: Collection[str], who: str) -> None:
+    """Raises a Refusal unless the call comes from one of the machines where somebody is."""
+    machine = calling_machine()
+    if machine is not None and machine not in machines:
+        address = CALLER_ADDRESS.get()
+        raise Refusal(
+            ErrorCode.AUTH_TOKEN_INVALID,
+            f"only {who} may call this, and the call came from {address}",
+            expected=sorted(machines),
+            received=address,
+        )
 
 
 async def find_machines(endpoint: str) -> frozenset[str]:

@@ -5,7 +5,7 @@ Shared by referees and players; knows neither.
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ from agent_league.protocol.spellings import tidied
 from agent_league.protocol.tokens import Expired, Verifier, known_by_hash
 from agent_league.protocol.v1.translation import registration_to_v1
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
-from agent_league.transport.caller import CALLER_ADDRESS, find_machines, machine_of
+from agent_league.transport.caller import check_machine, find_machines
 from agent_league.transport.manners import Call, Manners
 from agent_league.transport.refusals import is_refusal_of_http, most_telling, sentence_of, what_answers
 from agent_league.transport.retry import reconnect_delay
@@ -284,14 +284,15 @@ class Session:
 
     def _check_machine(self) -> None:
         """Raises a Refusal unless the call comes from where the manager was when we registered."""
-        address = CALLER_ADDRESS.get()
-        if address is not None and machine_of(address) not in self._manager_machines:
-            raise Refusal(
-                ErrorCode.AUTH_TOKEN_INVALID,
-                f"only the league manager at {self._manager} may call this, and the call came from {address}",
-                expected=sorted(self._manager_machines),
-                received=shown(address),
-            )
+        check_machine(self._manager_machines, f"the league manager at {self._manager}")
+
+    def check_asker(self, machines: Collection[str]) -> None:
+        """Raises a Refusal unless a result comes from a machine that has asked us in its match, or from the manager's.
+
+        Under a manager of ours, and where it doesn't matter who calls, there are other proofs or none.
+        """
+        if self._verify and self.is_with_stranger:
+            check_machine({*machines, *self._manager_machines}, "the referee that has asked us in this match")
 
     async def check_match(self, token: str | None, match_id: str, referee_id: str) -> None:
         """Raises a Refusal unless the manager's signature vouches for the referee of this match."""
