@@ -177,7 +177,7 @@ async def test_a_call_from_elsewhere_starts_nothing_whatever_it_says(home: Path)
     async with hall(home) as match:
         match.pair()
         CALLER_ADDRESS.set("203.0.113.9")
-        claims = {
+        claims: dict[str, Any] = {
             "sender": "league_manager",
             "auth_token": "tok-ref01-of-the-scripted-manager",
             "public_key": {"x": "y"},
