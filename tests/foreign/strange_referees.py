@@ -15,9 +15,12 @@ class RetellingReferee(SampleReferee):
     name = "Retelling Referee"
 
     def call(self, endpoint: str, method: str, message: Message) -> Message:
-        if method == "notify_match_result":
-            message = self.retell(message, self.player_at(endpoint, message))
-        return super().call(endpoint, method, message)
+        if method != "notify_match_result":
+            return super().call(endpoint, method, message)
+        answer = super().call(endpoint, method, self.retell(message, self.player_at(endpoint, message)))
+        if answer.get("status") != "ok":
+            self.faults.append(f"the result was answered with {answer}")
+        return answer
 
     def player_at(self, endpoint: str, message: Message) -> str:
         """Who is told; the first player is the first to hear of it."""

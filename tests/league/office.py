@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent_league.arena.rulebook import Rulebook
+from agent_league.arena.rulebook import Rulebook, decider_of
 from agent_league.config import ConfigLoader
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
@@ -197,6 +197,7 @@ def open_office(
     loader = ConfigLoader(home, overrides or {})
     network, clock = network or MemoryNetwork(), MovableClock()
     settings = ManagerSettings(loader.load_system(), loader.load_league(), home, players, referees)
+    parts.setdefault("decide", decider_of(settings.league.game_type))
     manager = LeagueManager(settings, network, clock, tools=Rulebook(settings).table(), **parts)
     office = Office(manager, network, home, clock)
     manager.season.listen(office.note)

@@ -168,6 +168,7 @@ async def aliases(office: Office) -> dict[str, str]:
         ("player:alpha", "P01"),
         ("player:Agent 1", "P01"),
         ("player:Agent 2", "P02"),
+        ("player:P01", "P02"),  # the id that it asked for, which is somebody else's: the token tells who it is
         ("referee:judge", "REF01"),
         ("referee:Referee", "REF01"),
         ("referee:referee", "REF01"),
@@ -186,7 +187,7 @@ async def test_one_that_goes_on_using_its_own_name_is_known_by_its_token(
 @pytest.mark.parametrize(
     ("sender", "owner"),
     [
-        ("player:P01", "P02"),  # the id that it asked for is somebody else's
+        ("player:P02", "P01"),  # somebody else's, and never asked for
         ("player:alpha", "P02"),
         ("player:Agent 1", "P02"),
         ("player:REF01", "P01"),
@@ -218,8 +219,12 @@ async def test_a_name_is_worth_nothing_without_the_token(office: OfficeMaker) ->
 async def test_an_answer_is_about_the_one_whose_token_it_is_whatever_it_calls_itself(office: OfficeMaker) -> None:
     here = office()
     token = (await aliases(here))["P02"]
-    answer = await ask(here, "player:Agent 2", token, query_type="GET_PLAYER_STATS")
-    assert answer["data"]["player_id"] == "P02"
+    for sender in ("player:Agent 2", "player:P01"):
+        answer = await ask(here, sender, token, query_type="GET_PLAYER_STATS")
+        assert answer["data"]["player_id"] == "P02"
+    member = here.manager.season.roster.get("P02")
+    assert member is not None
+    assert member.how.noted == ("'sender' 'player:Agent 2' for 'player:P02'", "'sender' 'player:P01' for 'player:P02'")
 
 
 async def test_a_strict_gate_knows_nobody_by_another_name(office: OfficeMaker) -> None:

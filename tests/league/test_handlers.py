@@ -43,6 +43,36 @@ async def test_a_report_of_the_matchs_referee_is_taken(office: OfficeMaker) -> N
     assert points(here) == {"P01": 3, "P02": 0}
 
 
+CHOSEN = {"drawn_number": 8, "choices": {"P01": "even", "P02": "odd"}}
+
+
+@pytest.mark.parametrize("told", [{"details": CHOSEN}, {**P02_WINS, "details": CHOSEN}])
+async def test_a_report_is_booked_by_its_details_where_its_result_is_missing_or_contradicts_them(
+    office: OfficeMaker, told: dict[str, Any]
+) -> None:
+    here = office()
+    referee, _ = await running(here)
+    for _ in range(2):
+        assert await referee.report("R1M1", told) == OK
+    assert points(here) == {"P01": 3, "P02": 0}
+    member = here.manager.season.roster.get("REF01")
+    assert member is not None
+    assert [note for note in member.how.noted if "booked by" in note]
+    log = DataPaths(here.home).logs / "league" / LEAGUE_ID / "league.log.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert "R1M1" in [line["match_id"] for line in lines if line["event_type"] == "result_by_details"]
+
+
+@pytest.mark.parametrize(("told", "code"), [({"details": CHOSEN}, "E003"), ({**P02_WINS, "details": CHOSEN}, None)])
+async def test_a_strict_manager_takes_a_report_at_its_word(
+    office: OfficeMaker, told: dict[str, Any], code: str | None
+) -> None:
+    here = office({"tolerance.strict": True})
+    referee, _ = await running(here)
+    assert (await referee.report("R1M1", told)).get("error_code") == code
+    assert points(here) == ({} if code else {"P01": 0, "P02": 3})
+
+
 async def test_a_report_that_comes_twice_is_acknowledged_and_changes_nothing(office: OfficeMaker) -> None:
     here = office()
     referee, _ = await running(here)

@@ -5,8 +5,19 @@ from typing import Any
 
 import pytest
 
+from agent_league.arena.rulebook import decider_of
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.league.reports import LONGEST_DETAILS, LONGEST_NOTE, MOST_NOTES, read_result, report_in
+from agent_league.league.reports import (
+    CONTRADICTED,
+    LONGEST_DETAILS,
+    LONGEST_NOTE,
+    MOST_NOTES,
+    UNTOLD,
+    read_report,
+    read_result,
+    report_in,
+    settle_by_details,
+)
 from agent_league.model.results import Outcome, Scoring, Termination
 from agent_league.model.schedule import Pairing
 from agent_league.protocol.v2.results import ReportedResult
@@ -38,7 +49,9 @@ def result(message: Any) -> dict[str, Any]:
     ],
 )
 def test_a_result_is_found_wherever_the_reply_to_the_start_holds_it(reply: Any) -> None:
-    reported = report_in(reply)
+    report = report_in(reply)
+    assert report is not None
+    reported = read_report(report)
     assert reported is not None
     assert (reported.winner, reported.score) == ("P01", {"P01": 3, "P02": 0})
 
@@ -56,7 +69,7 @@ def test_a_reply_that_only_acknowledges_holds_none(reply: Any) -> None:
 )
 def test_a_result_in_a_reply_that_can_not_be_read_is_refused_with_its_field(told: Any) -> None:
     with pytest.raises(Refusal) as caught:
-        report_in(result(told))
+        read_report(report_in(result(told)) or {})
     assert caught.value.code is ErrorCode.INVALID_MESSAGE_FORMAT
 
 
@@ -120,3 +133,84 @@ def test_no_token_that_a_referee_repeats_is_kept() -> None:
     told = read(details={"choices": {"P01": {"auth_token": token, "said": [token]}}}, tolerated={"P01": [token]})
     assert token not in f"{told.details} {told.tolerated}"
     assert told.details["choices"]["P01"].keys() == {"auth_token", "said"}
+
+
+DETAILS = {"drawn_number": 8, "choices": {"P01": "even", "P02": "odd"}}
+DRAWN = {"drawn_number": 8, "choices": {"P01": "even", "P02": "even"}}
+RANGE = {"min_number": 1, "max_number": 10}
+
+
+def settled(report: dict[str, Any], game_type: str = "even_odd") -> tuple[Any, tuple[str, ...]]:
+    return settle_by_details(report, PAIRING.players, RANGE, decider_of(game_type))
+
+
+@pytest.mark.parametrize(
+    ("report", "winner", "noted"),
+    [
+        ({"result": {"details": DETAILS}}, "P01", UNTOLD),
+        ({"details": DETAILS}, "P01", UNTOLD),
+        ({"result": "P01 won", "details": DETAILS}, "P01", UNTOLD),
+        ({"result": {"winner": "P02", "score": {"P02": 3, "P01": 0}, "details": DETAILS}}, "P01", CONTRADICTED),
+        ({"result": {"winner": None, "details": DETAILS}}, "P01", CONTRADICTED),
+        ({"result": {"winner": "PLAYER_A", "details": DETAILS}}, "P01", CONTRADICTED),
+        ({"result": {"winner": "P01", "status": "DRAW", "details": DETAILS}}, "P01", CONTRADICTED),
+        ({"result": {"winner": "P01", "details": DRAWN}}, None, CONTRADICTED),
+        ({"result": {"winner": "DRAW", "details": DRAWN}}, None, CONTRADICTED),
+        ({"result": {"winner": None, "score": {"P01": 0, "P02": 0}, "details": DRAWN}}, None, CONTRADICTED),
+    ],
+)
+def test_a_missing_or_contradicting_result_is_booked_by_the_details_and_noted(
+    report: dict[str, Any], winner: str | None, noted: str
+) -> None:
+    booked, notes = settled(report)
+    assert notes == (noted,)
+    result = read_result(PAIRING, ReportedResult.model_validate(booked["result"]), Scoring())
+    assert (result.winner, result.outcome) == (winner, Outcome.WIN if winner else Outcome.DRAW)
+    assert result.details == report.get("details", DETAILS if winner else DRAWN)
+
+
+UNTOUCHED: list[dict[str, Any]] = [
+    {**WON, "details": DETAILS},
+    {**WON, "status": "WIN", "details": DETAILS},
+    {"winner": None, "details": DRAWN},
+    {"winner": None, "status": "DRAW", "score": {"P01": 1, "P02": 1}, "details": DRAWN},
+    {"winner": "P02", "details": {**DETAILS, "drawn_number": 11}},
+    {"winner": "P02", "details": {**DETAILS, "drawn_number": 0}},
+    {"winner": "P02", "details": {**DETAILS, "drawn_number": "8"}},
+    {"winner": "P02", "details": {**DETAILS, "drawn_number": True}},
+    {"winner": "P02", "details": {**DETAILS, "drawn_number": None}},
+    {"winner": "P02", "details": {"choices": DETAILS["choices"]}},
+    {"winner": "P02", "details": {"drawn_number": 8}},
+    {"winner": "P02", "details": {"drawn_number": 8, "choices": {"P01": "even"}}},
+    {"winner": "P02", "details": {"drawn_number": 8, "choices": {"P01": "even", "P02": "Odd"}}},
+    {"winner": "P02", "details": {"drawn_number": 8, "choices": {"P01": "even", "P03": "odd"}}},
+    {"winner": "P02", "details": {"drawn_number": 8, "choices": ["even", "odd"]}},
+    {"winner": "P02", "details": {"drawn_number": 8, "choices": {"P01": "even", "P02": ["odd"]}}},
+    {"winner": "P02", "details": [8]},
+    {"winner": "P02"},
+    {"winner": "P02", "status": "TECHNICAL_LOSS", "details": DETAILS},
+    {"winner": "P02", "reason": "P01 lost: technical loss", "details": DETAILS},
+    {"winner": "P02", "reason": "P01 timed out", "details": DETAILS},
+    {"winner": "P02", "termination": "FORFEIT", "details": DETAILS},
+    {"winner": "P02", "terminations": {"P01": "move_timeout"}, "details": DETAILS},
+    {"winner": "P02", "details": {**DETAILS, "status": "technical_loss"}},
+]
+
+
+@pytest.mark.parametrize("told", UNTOUCHED)
+def test_otherwise_a_report_stays_as_it_came(told: dict[str, Any]) -> None:
+    report = {"message_type": "MATCH_RESULT_REPORT", "match_id": "R1M1", "result": told}
+    assert settled(report) == (report, ())
+
+
+def test_the_details_of_another_game_decide_nothing() -> None:
+    report = {"result": {"winner": "P02", "details": DETAILS}}
+    assert settled(report)[1] == (CONTRADICTED,)
+    assert settled(report, "odds_and_evens") == (report, ())
+
+
+def test_a_reply_whose_details_alone_tell_the_result_holds_a_report() -> None:
+    assert report_in(result({"status": "completed", "result": {"details": DETAILS}})) == {
+        "result": {"details": DETAILS}
+    }
+    assert read_report({"result": {"details": DETAILS}}) is None

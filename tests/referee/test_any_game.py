@@ -205,6 +205,34 @@ async def test_a_move_under_the_name_of_a_choice_is_taken_and_noted(home: Path) 
     assert wrong(match.record()) == {}
 
 
+@pytest.mark.parametrize("name", ["choice", "move", "value"])
+@in_virtual_time
+async def test_an_object_that_names_the_move_is_read_as_that_move_and_noted(home: Path, name: str) -> None:
+    said = {"move_data": {"move_type": "even_odd", name: "odd"}}
+    match, report = await mixed(home, b={"make_move": always(said)})
+    assert report["result"]["details"]["choices"]["P02"] == "odd"
+    assert f"'move_data' with '{name}' for the move itself" in report["result"]["tolerated"]["P02"]
+    assert match.record()["moves"] == [{"P01": "even", "P02": "odd"}]
+    assert wrong(match.record()) == {}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"move_type": "even_odd", "choice": "Odd"},
+        {"move_type": "even_odd", "choice": "odd", "move": "odd"},
+        {"move_type": "even_odd", "parity": "odd"},
+        [{"choice": "odd"}],
+    ],
+)
+@in_virtual_time
+async def test_an_object_that_names_no_legal_move_or_several_is_an_illegal_one(home: Path, data: Any) -> None:
+    match, report = await mixed(home, b={"make_move": always({"move_data": data})})
+    assert {error["error_code"] for error in match.players["P02"].heard("notify_game_error")} == {"E010"}
+    assert report["result"]["terminations"] == {"P02": "illegal_move"}
+    assert wrong(match.record()) == {}
+
+
 @in_virtual_time
 async def test_a_player_of_001_that_takes_any_game_is_told_the_moves(home: Path) -> None:
     async with hall(home, clock=VirtualClock()) as match:

@@ -90,6 +90,14 @@ def test_a_choice_may_be_called_choice_and_is_noted() -> None:
     assert caught.value.code is ErrorCode.MISSING_REQUIRED_FIELD
 
 
+def test_an_object_that_is_a_legal_move_is_never_unwrapped() -> None:
+    whole = {"move": 1, "cells": [2]}
+    answer = {**MOVE, "move_data": whole}
+    assert reader().move(STICKS.wire, answer, lambda move: move in (whole, 1)) == Read(whole)
+    assert reader().move(STICKS.wire, answer, lambda move: move == 1).value == 1
+    assert reader(strict=True).move(STICKS.wire, answer, lambda move: move == 1).value == whole
+
+
 @pytest.mark.parametrize("name", ["protocol", "message_type", "sender", "timestamp", "conversation_id"])
 @pytest.mark.parametrize("how", ["missing", "null"])
 def test_what_an_envelope_lacks_is_noted_and_an_error_for_a_strict_reader(name: str, how: str) -> None:

@@ -202,7 +202,7 @@ NAMES = {
     "choose_parity": ["choose_parity", "choose_parity_call", "parity_choose", "receive_parity_call"],
     "notify_match_result": ["notify_match_result", "game_over", "receive_game_over", "GAME_OVER"],
 }
-MESSAGES_IN = {
+MESSAGES_IN: dict[str, Callable[[dict[str, Any]], tuple[Any, Any]]] = {
     "params.message": lambda body: (body.get("method"), (body.get("params") or {}).get("message")),
     "params.arguments": lambda body: (
         ((body.get("params") or {}).get("name"), body["params"].get("arguments"))

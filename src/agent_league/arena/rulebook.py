@@ -4,14 +4,16 @@ It stands here because the league and the players know no game.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from agent_league.config import ConfigLoader, GamesRegistry
 from agent_league.errors import ConfigError, ErrorCode, Refusal
 from agent_league.games.base import BadParameters
+from agent_league.games.even_odd.details import read_details, seat_that_won
 from agent_league.games.registry import Game, UnknownGame, game_types, load_game, playable
+from agent_league.league.reports import Decide, Decision
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import ANY_GAME
 from agent_league.players.app import PlayerSettings
@@ -23,6 +25,7 @@ from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION, PROT
 from agent_league.referee.settings import RefereeSettings
 from agent_league.transport.dispatch import Handler, Reply
 
+EVEN_ODD = "even_odd"
 LONGEST_NAME = 100
 LONGEST_PARAMETERS = 1000
 WITHOUT_WORDS = (
@@ -72,7 +75,7 @@ class Rulebook:
         if isinstance(self._settings, ManagerSettings):
             return self._settings.league.game_type
         named = (game_type for game_type in self._settings.game_types if game_type != ANY_GAME)
-        return next(named, "even_odd")
+        return next(named, EVEN_ODD)
 
     def _rules(self, game_type: str) -> dict[str, Any]:
         try:
@@ -94,6 +97,21 @@ class Rulebook:
         if isinstance(settings, ManagerSettings):
             return games.with_parameters(settings.league.game_type, settings.league.game_parameters)
         return games
+
+
+def decider_of(game_type: str) -> Decide:
+    """What tells the result of a match by the details of its report: for Even/Odd, and for no other game."""
+    return _decide_even_odd if game_type == EVEN_ODD else lambda *_: None
+
+
+def _decide_even_odd(
+    details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]
+) -> Decision | None:
+    position = read_details(details, players, parameters)
+    if position is None:
+        return None
+    seat = seat_that_won(position)
+    return Decision(None if seat is None else players[seat])
 
 
 def rules_of(game: Game) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from agent_league.arena.rulebook import Rulebook
+from agent_league.arena.rulebook import Rulebook, decider_of
 from agent_league.config import PlayerDefaults
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event
@@ -84,7 +84,13 @@ class ManagerSeat(Seat):
     def take(self, carrier: Carrier, watchers: Watchers) -> "LeagueManager":
         from agent_league.league.app import LeagueManager  # noqa: PLC0415 - see above
 
-        return LeagueManager(self.settings, carrier, watch=watchers.league, tools=Rulebook(self.settings).table())
+        return LeagueManager(
+            self.settings,
+            carrier,
+            watch=watchers.league,
+            tools=Rulebook(self.settings).table(),
+            decide=decider_of(self.settings.league.game_type),
+        )
 
     def other_paths(self, agent: Agent) -> dict[str, Answer]:
         """Registrations in forms of others."""

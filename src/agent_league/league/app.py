@@ -18,6 +18,7 @@ from agent_league.league.passes import Passes
 from agent_league.league.prober import Prober
 from agent_league.league.readings import readings_of
 from agent_league.league.records import Records
+from agent_league.league.reports import Decide
 from agent_league.league.season import Phase, Season
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.takeover import league_of, open_store, taken_up
@@ -66,7 +67,9 @@ class LeagueManager:
         offload: Offload = asyncio.to_thread,
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
+        decide: Decide = lambda *_: None,
     ) -> None:
+        """`decide` knows the game: it tells what the details of a report say of its result."""
         self._settings = settings
         self._clock = clock or SystemClock()
         rng = rng or Random()  # noqa: S311 - jitter
@@ -92,7 +95,7 @@ class LeagueManager:
         self._announcer = Announcer(self.season, words, words_v1, passes, line, manners, system.timeouts, self.log)
         self._prober = Prober(self.season, passes, line, system)
         self._conductor = Conductor(
-            self.season, words, passes, self._announcer, self._journal, line, manners, system, self.log, rng
+            self.season, words, passes, self._announcer, self._journal, line, manners, system, self.log, rng, decide
         )
         if watch:
             self.watch(watch)
@@ -118,22 +121,27 @@ class LeagueManager:
             start=self._start,
             registered=self._start_if_complete,
             files=MatchFiles(settings.home, self.season.league_id, offload),
+            decide=decide,
         )
+        served = {**handlers.table(), **(tools or {})}
+        if strict:
+            del served["get_assigned_matches"]  # in no seed: a referee is told to start its matches
         self.dispatcher = Dispatcher(
             self,
-            {**handlers.table(), **(tools or {})},
+            served,
             self._clock,
             self.log,
             strict=strict,
             tolerated=self.season.tolerate,
             unregistered=self.season.refuse,
             meter=self.meter,
+            mend={"report_match_result": handlers.settle_report},
         )
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
-        sender = self._gate.check(method, envelope, bearer, self._clock.now())
+        sender = self._gate.check(method, envelope, params, bearer, self._clock.now())
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
             self.season.revive(sender.agent_id)  # who calls is there
         return sender

@@ -17,7 +17,7 @@ from agent_league.league.dialect import ManagerWords
 from agent_league.league.journal import Journal
 from agent_league.league.leases import Leases, longest_match
 from agent_league.league.passes import Passes
-from agent_league.league.reports import read_result, report_in
+from agent_league.league.reports import Decide, read_report, read_result, report_in, settle_by_details
 from agent_league.league.season import Phase, Season
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Referee
@@ -51,8 +51,10 @@ class Conductor:
         system: SystemConfig,
         log: JsonLogger,
         rng: Random,
+        decide: Decide = lambda *_: None,
     ) -> None:
         self._season = season
+        self._decide = decide
         self._words = words
         self._passes = passes
         self._announcer = announcer
@@ -320,7 +322,7 @@ class Conductor:
             self._manners.expect(endpoint, self._season.style_of(referee_id))
             reply = await self._manners.tell(endpoint, call, limit or self._limit, bearer)
         except CallFailed as error:
-            if not self._season.is_ours(referee_id) and _knows_no_order(error):
+            if not self._season.is_ours(referee_id) and self._may_fetch(error, referee_id):
                 return self._start_by_announcement(pairing, referee_id)
             self._log.warning(
                 "start_match_failed",
@@ -343,14 +345,28 @@ class Conductor:
     def _take_report(self, pairing: Pairing, referee_id: str, reply: object) -> None:
         """Takes the result, where the referee's answer holds one."""
         try:
-            if (reported := report_in(reply)) is not None:
+            if (report := report_in(reply)) is None:
+                return
+            parameters = self._season.league.game_parameters
+            settled, noted = settle_by_details(report, pairing.players, parameters, self._decide)
+            if (reported := read_report(settled)) is not None:
                 self._season.record(read_result(pairing, reported, self._season.scoring), referee_id)
-                self._season.tolerate(referee_id, ("result in the reply to the start",))
+                self._season.tolerate(referee_id, ("result in the reply to the start", *noted))
         except Refusal as refusal:
             self._log.warning("report_refused", match_id=pairing.match_id, referee_id=referee_id, why=refusal.message)
 
+    def _may_fetch(self, error: CallFailed, referee_id: str) -> bool:
+        """Whether a referee that wasn't told to start a match may begin all the same: one that asks needs no server."""
+        return _knows_no_order(error) or (self._season.polls[referee_id] > 0 and error.code.retryable)
+
     def _start_by_announcement(self, pairing: Pairing, referee_id: str) -> bool:
-        """Whether a referee that knows no order may have begun; of most matches it has been told with their round."""
+        """Whether a referee that knows no order may have begun; of most matches it has been told with their round.
+
+        One that asks for its matches finds this one among them.
+        """
+        self._season.leave_waiting(pairing.match_id, referee_id)
+        if self._season.polls[referee_id] and not self._manners.strict:
+            return True
         endpoint = self._season.roster.referees()[referee_id].endpoint
         if self._manners.strict or self._manners.lacks(endpoint, FIRST_NOTICE):
             self._season.suspend(referee_id, "it knows no way to start a match")
@@ -393,7 +409,7 @@ class Conductor:
     def _on_event(self, event: Event) -> None:
         match event:
             case MatchFinished():
-                self._decide(event.result.match_id, played=True)
+                self._end_wait(event.result.match_id, played=True)
             case PauseChanged():
                 self._going_on.set()
             case AgentStateChanged(state=AgentState.ACTIVE):
@@ -409,9 +425,9 @@ class Conductor:
             await self._going_on.wait()
 
     def _lost(self, match_id: str) -> None:
-        self._decide(match_id, played=False)
+        self._end_wait(match_id, played=False)
 
-    def _decide(self, match_id: str, *, played: bool) -> None:
+    def _end_wait(self, match_id: str, *, played: bool) -> None:
         verdict = self._verdicts.get(match_id)
         if verdict is not None and not verdict.done():
             verdict.set_result(played)

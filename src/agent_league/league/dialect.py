@@ -72,6 +72,7 @@ class ManagerWords:
             if role is Role.REFEREE:
                 match["player_A_endpoint"] = players[pairing.player_a].endpoint
                 match["player_B_endpoint"] = players[pairing.player_b].endpoint
+                match["referee_id"] = given_to
                 if given_to == referee_id:
                     match["match_token"] = self._passes.for_match(pairing, referee_id).shared
             elif token_hash := self._season.shown_token(given_to):
@@ -88,6 +89,7 @@ class ManagerWords:
         match_pass = self._passes.for_match(pairing, referee_id, keyed)
         a, b = (self._match_player(player_id, match_pass.by_player[player_id]) for player_id in pairing.players)
         league, scoring = self._season.league, self._season.scoring
+        others = {} if self._season.is_ours(referee_id) else _in_words_of_others(referee_id, a, b)
         return v2.StartMatch.wire(
             **self._envelope(f"conv-{pairing.match_id.lower()}-001"),
             round_id=pairing.round_id,
@@ -102,6 +104,7 @@ class ManagerWords:
             player_B_endpoint=b["endpoint"],
             match_token=match_pass.shared,
             scoring={name: getattr(scoring, name) for name in scoring.__slots__},
+            **others,
         )
 
     def standings_update(self, round_id: int, rows: Sequence[StandingsRow]) -> dict[str, Any]:
@@ -190,3 +193,14 @@ class ManagerWords:
     @staticmethod
     def _response(role: Role) -> type[Message]:
         return v2.LeagueRegisterResponse if role is Role.PLAYER else v2.RefereeRegisterResponse
+
+
+def _in_words_of_others(referee_id: str, *players: Mapping[str, Any]) -> dict[str, Any]:
+    """What a referee that isn't ours may look for in the start of a match, beside what ours do."""
+    told = {"id": "player_id", "name": "display_name", "endpoint": "endpoint"}
+    numbered = {
+        f"player{number}_{name}": player[field]
+        for number, player in enumerate(players, 1)
+        for name, field in told.items()
+    }
+    return {"referee_id": referee_id, **numbered}

@@ -1,6 +1,8 @@
 """The gate of the manager: who may call what, by token and sender, in the order of the protocol."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.roster import Member
@@ -33,13 +35,15 @@ class Gate:
         self._tokens_enabled = tokens_enabled
         self._strict = strict
 
-    def check(self, method: Method, envelope: Envelope | None, bearer: str | None, now: datetime) -> Sender | None:
+    def check(
+        self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None, now: datetime
+    ) -> Sender | None:
         """Who it is; raises a Refusal unless the caller may call the method. Its token stands in the message or beside.
 
         An agent that goes on using the name it asked for is known by its token.
         """
         if envelope is None:
-            return None
+            return self._check_referee(params, bearer, now) if method.caller is Caller.REFEREE else None
         token = bearer if envelope.auth_token is None else envelope.auth_token
         sender = envelope.sender
         if method.caller is Caller.ADMIN:
@@ -72,6 +76,20 @@ class Gate:
         sender = Sender.parse(caller) if caller else None
         return OPEN | (AUDIENCES[sender.role] if sender else frozenset())
 
+    def _check_referee(self, params: Mapping[str, Any], bearer: str | None, now: datetime) -> Sender:
+        """The referee whose token comes with a call that has no envelope; raises a Refusal."""
+        given = params.get("auth_token")
+        token = given if isinstance(given, str) and given else bearer
+        if token is None:
+            raise _missing("the auth_token from your registration")
+        owner = self._season.roster.owner_of(token, now)
+        if owner is None:
+            raise _invalid("unknown or expired; register again for a new one")
+        sender = Sender(owner.role, owner.agent_id)
+        if owner.role is not Role.REFEREE:
+            raise Refusal(ErrorCode.REFEREE_NOT_REGISTERED, f"{sender} is not a referee", referee_id=owner.agent_id)
+        return sender
+
     def _is_ours(self, league_id: str | None) -> bool:
         """Whether a message is for this league, under its own id or that of `league.v1`."""
         if league_id is None or league_id == self._season.league_id:
@@ -99,10 +117,16 @@ class Gate:
         raise _invalid(f"this token does not belong to {sender}")
 
     def _is_alias(self, owner: Member, sender: Sender) -> bool:
-        """Whether somebody goes by a name of its own that is nobody else's."""
-        names = () if self._strict else (owner.alias, owner.agent.display_name)
-        own = sender.agent_id in names or (owner.role is Role.REFEREE and sender.agent_id == V1_REFEREE)
-        return own and sender.role is owner.role and self._season.roster.get(sender.agent_id) is None
+        """Whether the owner of a token goes by this name: the id it asked for, or its display name."""
+        if sender.role is not owner.role:
+            return False
+        if owner.role is Role.REFEREE and sender.agent_id == V1_REFEREE:
+            return self._season.roster.get(V1_REFEREE) is None
+        if self._strict:
+            return False
+        if sender.agent_id == owner.alias:
+            return True  # also where somebody else has that id: the token tells who it is
+        return sender.agent_id == owner.agent.display_name and self._season.roster.get(sender.agent_id) is None
 
     def _check_sender(self, method: Method, sender: Sender) -> None:
         member = self._season.roster.get(sender.agent_id)

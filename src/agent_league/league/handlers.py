@@ -9,7 +9,7 @@ from agent_league.league.dialect import ManagerWords
 from agent_league.league.journal import Journal
 from agent_league.league.match_files import MatchFiles
 from agent_league.league.queries import Queries
-from agent_league.league.reports import read_result
+from agent_league.league.reports import Decide, read_result, settle_by_details
 from agent_league.league.roster import Application, Rejected
 from agent_league.league.season import Season
 from agent_league.log import JsonLogger
@@ -22,6 +22,7 @@ from agent_league.protocol.version import MINIMUM_VERSION, is_supported, parse_v
 from agent_league.transport.dispatch import OK, Handler, Reply
 
 T = TypeVar("T")
+BY_POLL = "matches fetched by 'get_assigned_matches'"
 
 
 class ManagerHandlers:
@@ -40,6 +41,7 @@ class ManagerHandlers:
         start: Callable[[], None],
         registered: Callable[[], None],
         files: MatchFiles,
+        decide: Decide,
     ) -> None:
         self._season = season
         self._words = words
@@ -49,6 +51,7 @@ class ManagerHandlers:
         self._start = start
         self._registered = registered
         self._files = files
+        self._decide = decide
         self._queries = Queries(season)
 
     def table(self) -> dict[str, Handler]:
@@ -59,6 +62,7 @@ class ManagerHandlers:
             "manage_league": self.manage_league,
             "report_match_result": self.report_match_result,
             "league_query": self.league_query,
+            "get_assigned_matches": self.get_assigned_matches,
             "get_standings": self.get_standings,
             "create_schedule": self.create_schedule,
             "get_round": self.get_round,
@@ -91,6 +95,18 @@ class ManagerHandlers:
         await self._journal.committed()
         return OK
 
+    def settle_report(self, params: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+        """A report whose result is missing, or contradicts its details, with the one that the details show."""
+        match_id = params.get("match_id")
+        try:
+            players = self._season.pairing(str(match_id)).players
+        except Refusal:
+            return params, ()  # it is refused when its other fields are found right
+        settled, noted = settle_by_details(params, players, self._season.league.game_parameters, self._decide)
+        if noted:
+            self._log.warning("result_by_details", match_id=match_id, why=noted[0], told=shown(params.get("result")))
+        return settled, noted
+
     async def report_match_result(self, message: v2.MatchResultReport) -> Reply:
         pairing = self._season.pairing(message.match_id)
         result = read_result(pairing, message.result, self._season.scoring)
@@ -121,6 +137,16 @@ class ManagerHandlers:
                 **refusal.context,
             }
         return self._words.query_response(message.query_type, message.conversation_id, data, error)
+
+    async def get_assigned_matches(self, params: Mapping[str, Any]) -> Reply:
+        referee_id = str(params["sender"]).partition(":")[2]
+        self._season.polls[referee_id] += 1
+        waiting = self._season.waiting_for(referee_id)
+        if waiting:
+            self._season.tolerate(referee_id, (BY_POLL,))
+            await self._journal.committed()
+        matches = [self._words.start_match(pairing, referee_id) for pairing in waiting]
+        return {"league_id": self._season.league_id, "referee_id": referee_id, "matches": matches}
 
     async def get_standings(self, params: Mapping[str, Any]) -> Reply:
         return self._queries.standings()

@@ -40,6 +40,7 @@ class Leases:
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._alive: dict[str, float] = {}
         """When each referee last showed that it is there."""
+        self._polls: dict[str, int] = {}
 
     def begin(self, match_id: str, referee_id: str) -> None:
         """The referee has the match from here on."""
@@ -82,6 +83,9 @@ class Leases:
             try:
                 unknown = await self._unknown(referee_id, asked)
             except CallFailed as error:
+                if self._has_polled(referee_id):
+                    self._seen(referee_id)
+                    continue
                 silent = asyncio.get_running_loop().time() - self._alive[referee_id]
                 if silent >= self._patience(referee_id, error):
                     self._expire(referee_id, error)
@@ -91,6 +95,11 @@ class Leases:
                 if match_id not in in_hand:
                     continue  # reported in the meantime
                 self._let_go(match_id, referee_id, "the referee knows nothing of it")
+
+    def _has_polled(self, referee_id: str) -> bool:
+        """Whether a referee has asked for its matches since this was last looked at: a sign of life as well."""
+        before, self._polls[referee_id] = self._polls.get(referee_id, 0), self._season.polls[referee_id]
+        return self._polls[referee_id] > before
 
     async def _unknown(self, referee_id: str, match_ids: list[str]) -> list[str]:
         """Those of the matches that the referee isn't at; raises CallFailed where it gives no sign of life."""

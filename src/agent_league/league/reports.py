@@ -1,6 +1,11 @@
-"""Reports: from what a referee says of a match to the result that the league records."""
+"""Reports: from what a referee says of a match to the result that the league records.
 
-from collections.abc import Mapping
+What the details of a match say of its result is known to whoever knows the game, and is asked of a `Decide`.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -20,17 +25,76 @@ MOST_NOTES = 20
 LONGEST_NOTE = 200
 """Of what a referee says it put up with."""
 ENDINGS = {str(termination): termination for termination in Termination}
+TECHNICAL = re.compile(
+    r"technical|time.?out|timed|forfeit|disqualif|no.?show|walkover|abort|void|invalid|"
+    + "|".join(str(termination) for termination in Termination if termination is not Termination.NORMAL),
+    re.IGNORECASE,
+)
+"""How a report says that somebody didn't play a match to its end."""
+SAYS_HOW_IT_ENDED = ("status", "reason", "termination", "terminations", "termination_reason", "technical_loss")
+UNTOLD = "a report without a result, booked by its details"
+CONTRADICTED = "a report whose result contradicts its details, booked by these"
 NOTHING: Mapping[str, tuple[str, ...]] = {}
 """Shared by the many results in which nothing was put up with."""
 
 
-def report_in(reply: Any) -> ReportedResult | None:
-    """The result in the reply of a referee that plays the match before it answers; raises a Refusal."""
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the details of a match show: its winner, or a draw."""
+
+    winner: str | None
+
+
+Decide = Callable[[Mapping[str, Any], Sequence[str], Mapping[str, Any]], Decision | None]
+"""From the details of a report, the two players and the game's parameters; None where these decide nothing."""
+
+
+def report_in(reply: Any) -> dict[str, Any] | None:
+    """The report in the reply of a referee that plays the match before it answers; it isn't read yet."""
     for _, found in candidates(reply):
         told = found.get("result", found)
-        if isinstance(told, dict) and "winner" in told:
-            return read_fields(ReportedResult, told)
+        if isinstance(told, dict) and ("winner" in told or isinstance(told.get("details"), dict)):
+            return {"result": told}
     return None
+
+
+def read_report(report: Mapping[str, Any]) -> ReportedResult | None:
+    """The result of a report that came in a reply; None where it names none. Raises a Refusal."""
+    return read_fields(ReportedResult, report["result"]) if "winner" in report["result"] else None
+
+
+def settle_by_details(
+    report: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any], decide: Decide
+) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """A report with the result that its own details show, and what is noted of it.
+
+    It stays as it came if it says the same, if its details decide nothing, and if it tells of a technical loss.
+    """
+    told = report.get("result")
+    result = told if isinstance(told, dict) else {}
+    details = result.get("details", report.get("details"))
+    if not isinstance(details, dict) or _tells_of_failure(report, result, details):
+        return report, ()
+    decision = decide(details, players, parameters)
+    if decision is None or _says(result, decision):
+        return report, ()
+    status = Outcome.WIN if decision.winner else Outcome.DRAW
+    settled = {"winner": decision.winner, "status": str(status), "details": details}
+    return {**report, "result": settled}, (CONTRADICTED if "winner" in result else UNTOLD,)
+
+
+def _says(result: Mapping[str, Any], decision: Decision) -> bool:
+    """Whether a report tells the result that its details show."""
+    status = Outcome.WIN if decision.winner else Outcome.DRAW
+    score = result.get("score")
+    pointless = isinstance(score, dict) and bool(score) and not any(score.values())
+    told = result.get("status") or (Outcome.TECHNICAL_LOSS if pointless and not decision.winner else status)
+    return "winner" in result and result["winner"] == decision.winner and told == status
+
+
+def _tells_of_failure(*parts: Mapping[str, Any]) -> bool:
+    """Whether a report names a technical loss, by its status, reason or termination."""
+    return any(TECHNICAL.search(str(part[name])) for part in parts for name in SAYS_HOW_IT_ENDED if part.get(name))
 
 
 def read_result(pairing: Pairing, reported: ReportedResult, scoring: Scoring) -> MatchResult:

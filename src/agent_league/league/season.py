@@ -96,6 +96,10 @@ class Season:
         self.assigned: dict[str, str] = {}
         """Match id -> the referee it was given to."""
         self.results: dict[str, MatchResult] = {}
+        self.polls: Counter[str] = Counter()
+        """How often each referee has asked for its matches. Not saved: whoever does so asks again."""
+        self._waiting: dict[str, str] = {}
+        """Match id -> the referee that may fetch it."""
         self._pairings: dict[str, Pairing] = {}
         self._table = self._after_round = self._new_table()
         self._listeners: list[Listener] = []
@@ -259,6 +263,20 @@ class Season:
             del self.assigned[match_id]
             self._keep(match_row(self._pairings[match_id], None, None))
             self._tell(MatchAssigned(match_id, None))
+
+    def leave_waiting(self, match_id: str, referee_id: str) -> None:
+        """A match that was given to a referee which knows no start waits until the referee asks for it."""
+        self._waiting[match_id] = referee_id
+
+    def waiting_for(self, referee_id: str) -> list[Pairing]:
+        """The matches that a referee may fetch: none while the league is paused."""
+        if self.is_paused:
+            return []
+        return [
+            self._pairings[match_id]
+            for match_id, waits_for in self._waiting.items()
+            if waits_for == self.assigned.get(match_id) == referee_id and match_id not in self.results
+        ]
 
     def matches_in_hand(self) -> Counter[str]:
         """How many matches each referee has been given and not yet reported."""

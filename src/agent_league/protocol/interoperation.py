@@ -4,15 +4,17 @@ from collections.abc import Iterator
 
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.spellings import (
+    EMPTY_AT_REGISTRATION,
     FIELDS,
     FILLED_AT_REGISTRATION,
-    OTHER_TYPES,
     PLACES,
     POLL,
+    PROTOCOL_VERSIONS,
     REGISTER_PATH,
     RUN_PATH,
     STYLE_BY_NAME,
     STYLES,
+    TOOL_CALL,
     Frame,
 )
 
@@ -24,8 +26,13 @@ def table() -> str:
 
 
 def _frames() -> Iterator[tuple[str, str, str]]:
-    others = [style.says for style in STYLES if style.frame is not Frame.PARAMS]
+    others = [
+        style.says
+        for style in STYLES
+        if style.frame is not Frame.PARAMS and not style.is_combined and style.knows("register_player")
+    ]
     yield "where a message is", "`params`", "; ".join(others)
+    yield "names and frames", "as above", f"each of the names below in `{Frame.MESSAGE}` and in `{TOOL_CALL}` too"
 
 
 def _names() -> Iterator[tuple[str, str, str]]:
@@ -36,10 +43,10 @@ def _names() -> Iterator[tuple[str, str, str]]:
         others = [f"`{name}`" for name in names if name != method]
         if STYLE_BY_NAME["register"].knows(method):
             others.append(f"`POST {REGISTER_PATH}`")
-        others += [f"`{kind}`" for kind, known in OTHER_TYPES.items() if known == method]
         if method == "start_match":
-            others += [f"`POST {RUN_PATH}`", "ROUND_ANNOUNCEMENT with the referee's own address or id"]
-            others.append(f"the answer to the referee's `{POLL}`")
+            others.append(f"`POST {RUN_PATH}`")
+            others.append("ROUND_ANNOUNCEMENT with the referee's own address or id")
+            others.append(f"the referee asks for its matches with `{POLL}`")
         if method == "report_match_result":
             others.append("the result in the reply to the start")
         if others:
@@ -69,6 +76,11 @@ def _fields() -> Iterator[tuple[str, str, str]]:
             yield f"field of {message_type}", f"names in `{fields.inside}`", "the same in camelCase"
             left_out = ", ".join(f"`{name}`" for name in FILLED_AT_REGISTRATION)
             yield f"envelope of {message_type}", "all of it", f"without {left_out}: written in"
+            empty = " and ".join(f"`{name}`" for name in EMPTY_AT_REGISTRATION)
+            yield f"field of {message_type}", empty, "empty: as if it weren't there"
+            yield f"field of {message_type}", f"`{fields.inside}.version`", "none"
+            for said, version in PROTOCOL_VERSIONS.items():
+                yield f"field of {message_type}", f"`protocol_version` {version}", f"`{said}`"
 
 
 def _snake(name: str) -> str:

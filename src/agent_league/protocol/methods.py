@@ -66,6 +66,7 @@ _TABLE: Iterable[Method] = (
     Method("manage_league", _MANAGER, v2.ManageLeague, None, GENERIC, Caller.ADMIN),
     Method("report_match_result", _MANAGER, v2.MatchResultReport, None, GENERIC, Caller.REFEREE),
     Method("league_query", _MANAGER, v2.LeagueQuery, v2.LeagueQueryResponse, GENERIC, Caller.AGENT),
+    Method("get_assigned_matches", _MANAGER, None, None, GENERIC, Caller.REFEREE),
     Method("get_standings", _MANAGER, None, None, GENERIC, Caller.ANYBODY),
     Method("create_schedule", _MANAGER, None, None, GENERIC, Caller.ANYBODY),
     Method("get_round", _MANAGER, None, None, GENERIC, Caller.ANYBODY),

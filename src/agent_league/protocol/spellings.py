@@ -127,10 +127,8 @@ class Style:
 
 
 _TYPES = {name: method.request.TYPE for name, method in METHODS.items() if method.request}
-_OURS = {name: name for name in (*METHODS, POLL)}
-_ONE = dict.fromkeys(_OURS, ONE_METHOD)
-OTHER_TYPES: Mapping[str, str] = {MATCH_ASSIGNMENT: "start_match"}
-"""Other people's message types, each with our method for it."""
+_OURS = {name: name for name in METHODS}
+_ONE = dict.fromkeys(METHODS, ONE_METHOD)
 
 SEEDS = Style("seeds", Frame.PARAMS, _OURS, "as the seeds write it")
 _PLAIN: tuple[Style, ...] = (
@@ -226,17 +224,11 @@ STYLES: tuple[Style, ...] = (*_PLAIN, *_STARTS, *_COMBINED)
 """In the order in which they are tried."""
 STYLE_BY_NAME: Mapping[str, Style] = {style.name: style for style in STYLES}
 
-METHOD_OF_TYPE: Mapping[str, str] = {**{kind: name for name, kind in _TYPES.items()}, **OTHER_TYPES}
 METHOD_OF_NAME: Mapping[str, str] = {
-    **{name: method for kind, method in OTHER_TYPES.items() for name in (kind, kind.lower())},
-    **{
-        name: method
-        for style in reversed(STYLES)
-        if style.frame is Frame.PARAMS
-        for method, name in style.names.items()
-    },
+    name: method for style in reversed(STYLES) if style.frame is Frame.PARAMS for method, name in style.names.items()
 }
 """Every name of a method -> ours."""
+METHOD_OF_TYPE: Mapping[str, str] = {kind: name for name, kind in _TYPES.items()} | {MATCH_ASSIGNMENT: "start_match"}
 OPEN = frozenset({"start_match"})
 """Methods whose message the seeds leave open: its type is anybody's guess, and the method's name says enough."""
 METHOD_OF_META: Mapping[str, str] = {

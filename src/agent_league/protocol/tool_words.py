@@ -93,6 +93,12 @@ WORDS: Mapping[str, Words] = {
         "All rounds with their matches, referees and results. Before the start it is what the schedule would be with"
         " those who are registered now; nothing is created. Call it to find match ids.",
     ),
+    "get_assigned_matches": _question(
+        "Get the matches that wait for this referee",
+        "For a referee that can't be told to start a match: the matches that were given to it and wait for it, each"
+        " with the fields of a START_MATCH. A match is listed until its result is reported; it is to be played once.",
+        ErrorCode.REFEREE_NOT_REGISTERED,
+    ),
     "get_round": _question(
         "Get a round",
         "One round of the schedule: whether it is PENDING, RUNNING or COMPLETED, and its matches with results.",

@@ -27,6 +27,7 @@ from agent_league.protocol.v2 import league_state, match_state, player_state, ru
 
 _STEP = (match_state.StepQuestion, match_state.StepAnswer)
 PLAIN: Mapping[str, tuple[type[Part], type[Part]]] = {
+    "get_assigned_matches": (league_state.OwnQuestion, league_state.AssignedMatches),
     "get_standings": (league_state.Nothing, league_state.StandingsAnswer),
     "create_schedule": (league_state.Nothing, league_state.ScheduleAnswer),
     "get_round": (league_state.RoundQuestion, league_state.RoundAnswer),

@@ -85,11 +85,15 @@ class Match:
     def view(self, player_id: str) -> Any:
         return self.game.rules.view(self.position, self.players.index(player_id))
 
+    def allows(self, player_id: str, move: Move) -> bool:
+        """Whether the rules allow a move to this player now."""
+        return allows(self.options(player_id), move)
+
     def check(self, player_id: str, move: Move) -> None:
         """Raises IllegalMove unless the rules allow it: same value, same type."""
-        options = self.options(player_id)
-        if allows(options, move):
+        if self.allows(player_id, move):
             return
+        options = self.options(player_id)
         if is_long(options):
             raise IllegalMove(f"expected one of {in_words(options)}")
         raise IllegalMove(f"expected one of {list(options[:SHOWN_MOVES])!r:.200}")

@@ -274,7 +274,7 @@ class MatchPlay:
 
     def _legal_move(self, player_id: str, answer: Any) -> Read:
         wire = self._words[player_id].wire
-        read = self._readers[player_id].move(wire, answer)
+        read = self._readers[player_id].move(wire, answer, partial(self.match.allows, player_id))
         try:
             self.match.check(player_id, read.value)
         except IllegalMove as error:

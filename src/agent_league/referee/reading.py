@@ -3,12 +3,13 @@
 A strict reader takes nothing but the protocol's own form. What was put up with is noted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from agent_league.clock import parse_utc
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
+from agent_league.games.base import Move
 from agent_league.games.wire import Wire
 from agent_league.log import redacted
 from agent_league.protocol import v1, v2
@@ -27,6 +28,8 @@ FILLER = {"protocol": "", "message_type": "", "sender": "", "timestamp": "", "co
 OF_THE_MATCH = ("conversation_id", "match_id")
 """What differs from match to match; it is noted without its values, so that the same thing is noted once."""
 TIMESTAMPS = ("timestamp", "arrival_timestamp")
+MOVE_NAMES = ("choice", "move", "value")
+"""What a move may be called inside an object that stands in its place."""
 V1_FILLER = {
     "protocol": PROTOCOL_V1,
     "message_type": "",
@@ -79,13 +82,21 @@ class Reader:
         ack, noted = self._v2(v2.GameJoinAck, answer)
         return Read(ack.accept, noted)
 
-    def move(self, wire: Wire, answer: Any) -> Read:
-        """The move inside an answer; whether it is legal is the rules' business."""
+    def move(self, wire: Wire, answer: Any, is_legal: Callable[[Move], bool] = lambda _: True) -> Read:
+        """The move inside an answer; whether it is legal is the rules' business.
+
+        An object that is no legal move, and names one, is read as that one.
+        """
         if self._protocol == PROTOCOL_V1:
             response, noted = self._v1(v1.PlayResponse, answer)
             return Read(response.play.value, noted)
         read, noted = self._v2(wire.answer, answer)
-        return Read(wire.move(read), noted)
+        move = wire.move(read)
+        if not self._strict and wire.answer is v2.GameMoveResponse and not is_legal(move):
+            for name in MOVE_NAMES:
+                if _names_only(move, name) and is_legal(move[name]):
+                    return Read(move[name], (*noted, f"'move_data' with '{name}' for the move itself"))
+        return Read(move, noted)
 
     def _v2(self, model: type[M], answer: Any) -> tuple[M, tuple[str, ...]]:
         said = _object(model.TYPE, answer)
@@ -160,6 +171,11 @@ class Reader:
                     f"'{name}' must be {expected!r}, found {str(said.get(name))[:80]!r}",
                     field=name,
                 )
+
+
+def _names_only(move: Any, name: str) -> bool:
+    """Whether an object names a move by this name and by no other one."""
+    return isinstance(move, dict) and [other for other in MOVE_NAMES if other in move] == [name]
 
 
 def _is_moment(text: Any) -> bool:

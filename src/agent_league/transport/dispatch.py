@@ -35,6 +35,8 @@ Complete = Callable[[Method, Mapping[str, Any]], Awaitable[tuple[Mapping[str, An
 """Writes in what a message leaves out, and notes it, before its envelope is looked at; None: nothing is to be done."""
 Tolerated = Callable[[str, Sequence[str]], None]
 """Told what was put up with, and of whom."""
+Mend = Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
+"""Makes a message whole by what its host knows: the message, and what is noted of it."""
 Unregistered = Callable[[str, str], None]
 """Told whose registration could not be read, and why."""
 
@@ -99,9 +101,12 @@ class Dispatcher:
         unregistered: Unregistered | None = None,
         complete: Complete | None = None,
         meter: Meter | None = None,
+        mend: Mapping[str, Mend] | None = None,
     ) -> None:
+        """`mend` has an entry for each method whose messages a host may make whole; a strict one never does."""
         self._host = host
         self._complete = None if strict else complete
+        self._mend = {} if strict else (mend or {})
         self._meter = meter or Meter()
         self._tolerated = tolerated
         self._unregistered = unregistered
@@ -284,8 +289,8 @@ class Dispatcher:
         """The message, once envelope, caller and fields are found right, in that order."""
         params, how = asked.params, asked.how
         if method.request is None:
-            await self._host.authorize(method, None, params, bearer)
-            return params
+            known = await self._host.authorize(method, None, params, bearer)
+            return params if known is None else {**params, "sender": str(known)}
         if method.caller is Caller.APPLICANT and not self._strict:
             params, how = mended(method.request, params, how, format_utc(self._clock.now()))
         if self._complete and (completing := self._complete(method, params)):
@@ -295,6 +300,11 @@ class Dispatcher:
         sender = await self._host.authorize(method, envelope, params, bearer)
         if sender is not None and sender != envelope.sender:
             params = {**params, "sender": str(sender)}
+            if asked.original is None:
+                how = _noted(how, f"'sender' {str(envelope.sender)[:80]!r} for {str(sender)!r}")
+        if mend := self._mend.get(method.name):
+            params, noted = mend(params)
+            how = _noted(how, *noted)
         message = read_fields(method.request, params)
         if how is not PLAINLY:
             self._note(method, sender or envelope.sender, how)
@@ -339,6 +349,10 @@ class Dispatcher:
             else f"conv-error-{next(self._error_numbers):03}",
             original_message_type=message_type[:80] if message_type else None,
         ).to_wire()
+
+
+def _noted(how: How, *notes: str) -> How:
+    return replace(how, noted=(*how.noted, *notes)) if notes else how
 
 
 def _refusal_status(body: bytes, answer: bytes) -> int | None:

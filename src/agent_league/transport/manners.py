@@ -170,6 +170,7 @@ class Manners:
                 failures.append(error)
                 if (push and push.done()) or not _may_be_style(error, peer, call):
                     break
+                styles.drop_after(style, error)
                 if _is_tool_call(style):
                     styles.prefer(error, await self._tools(endpoint, peer, deadline - now(), bearer))
                 continue
@@ -215,6 +216,7 @@ class Manners:
                 failures.append(error)
                 if not _may_be_style(error, peer, call):
                     break
+                styles.drop_after(style, error)
                 if _is_tool_call(style) and insist:
                     styles.prefer(error, await self._tools(endpoint, peer, deadline - now(), bearer))
                 continue
@@ -310,6 +312,16 @@ class _Turns:
         while self._left:
             yield self._left.pop(0)
 
+    def drop_after(self, style: Style, error: CallFailed) -> None:
+        """A method that was known, and answered something else, isn't called by the same name in another frame."""
+        if style.frame is Frame.PARAMS and not _may_be_frame(error):
+            name = style.name_of(self._method)
+            self._left = [
+                other
+                for other in self._left
+                if not (other.is_combined and other.frame is Frame.MESSAGE and other.name_of(self._method) == name)
+            ]
+
     def prefer(self, error: CallFailed, tools: Collection[str]) -> None:
         """After the call of a tool: those that the agent lists come first, then all other calls of tools.
 
@@ -382,6 +394,11 @@ def _is_unknown_method(error: CallFailed) -> bool:
     if _is_unknown_tool(error):
         return True
     return error.message.startswith(("HTTP 404", "HTTP 405", "HTTP 422"))
+
+
+def _may_be_frame(error: CallFailed) -> bool:
+    """Whether an agent may have missed the message where it looks for it, by what it says."""
+    return _is_unknown_method(error) or error.message.startswith(("HTTP 4", "HTTP 5")) or "message" in error.message
 
 
 def _is_unknown_tool(error: CallFailed) -> bool:

@@ -269,10 +269,8 @@ def _unflattened(frame: Mapping[str, Any]) -> dict[str, Any]:
     said = frame.get(FLAT_ROLE)
     role = said.lower() if isinstance(said, str) else None
     if role not in (Role.PLAYER, Role.REFEREE):
-        raise FrameError(
-            FrameCode.INVALID_PARAMS,
-            f"'{FLAT_ROLE}' must be '{Role.PLAYER}' or '{Role.REFEREE}', found {shown(said)!r}",
-        )
+        wanted = f"'{FLAT_ROLE}' must be '{Role.PLAYER}' or '{Role.REFEREE}'"
+        raise FrameError(FrameCode.INVALID_PARAMS, f"{wanted}, found {shown(said)!r}")
     of_message = (*REQUIRED, *OPTIONAL, "application_key")
     meta = {name: value for name, value in frame.items() if name not in (*of_message, FLAT_ROLE)}
     message = {name: value for name, value in frame.items() if name in of_message}

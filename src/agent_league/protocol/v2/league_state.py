@@ -79,6 +79,20 @@ class RoundAnswer(ScheduledRound):
     status: Progress
 
 
+class OwnQuestion(Part):
+    """A question whose answer depends on who asks."""
+
+    auth_token: str | None = None
+
+
+class AssignedMatches(Exact):
+    """The matches that wait for a referee, each as its START_MATCH would be."""
+
+    league_id: str
+    referee_id: str
+    matches: list[dict[str, Any]]
+
+
 class SeatedPlayer(Exact):
     player_id: str
     display_name: str

@@ -8,8 +8,8 @@ from agent_league.protocol.envelope import Items, Message, Part
 class AnnouncedMatch(Part):
     """A match of the round.
 
-    A referee's copy carries the players' endpoints, and the match token of its own matches. The players' copy says how
-    a referee is known that shows its own token, as the seeds do.
+    A referee's copy carries the players' endpoints, which referee has the match, and the match token of its own
+    matches. The players' copy says how a referee is known that shows its own token, as the seeds do.
     """
 
     match_id: str
@@ -19,6 +19,7 @@ class AnnouncedMatch(Part):
     referee_endpoint: str
     player_A_endpoint: str | None = None
     player_B_endpoint: str | None = None
+    referee_id: str | None = None
     match_token: str | None = None
     referee_token_sha256: str | None = None
 

@@ -5,6 +5,7 @@ retelling ends. Nobody is called, and draws come from the revealed seed.
 """
 
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -152,7 +153,8 @@ class Retelling:
             self._check_notice(self._next(), player_id, call, "moves")
 
     def _legal_move(self, player_id: str, answer: Any) -> Read:
-        read = self._readers[player_id].move(self._words[player_id].wire, answer)
+        is_legal = partial(self.match.allows, player_id)
+        read = self._readers[player_id].move(self._words[player_id].wire, answer, is_legal)
         self.match.check(player_id, read.value)
         return read
 
