@@ -129,6 +129,8 @@ class CallFailed(AgentLeagueError):
     """A peer gave no usable answer to a call."""
 
     code: ErrorCode = ErrorCode.CONNECTION_ERROR
+    tried: "tuple[CallFailed, ...]" = ()
+    """How each form of the call failed, where several were tried; this failure is among them."""
 
     def __init__(self, message: str, answer: Any = None) -> None:
         super().__init__(message)

@@ -82,6 +82,7 @@ class SampleManager(Agent):
             agent_id = f"{prefix}{len(agents) + 1:02}"
             token = f"tok-{agent_id.lower()}-{self.port}"
             agents[agent_id] = {**message[meta], "auth_token": token}
+            self._news.notify_all()
             if (len(self.players), len(self.referees)) == self.wanted:
                 self.later(self.run)
         return {
@@ -92,6 +93,12 @@ class SampleManager(Agent):
             "league_id": LEAGUE_ID,
             "reason": None,
         }
+
+    def wait_for_agents(self, count: int) -> None:
+        """Waits until so many agents have registered."""
+        with self._news:
+            there = self._news.wait_for(lambda: len(self.players) + len(self.referees) >= count, PATIENCE)
+        assert there, f"{[*self.players, *self.referees]} have registered"
 
     def report_match_result(self, message: Message) -> Message:
         referee = self.referees.get(message["sender"].partition(":")[2])

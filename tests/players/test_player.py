@@ -317,7 +317,6 @@ async def test_a_message_of_another_league_is_refused_with_e008(home: Path, meth
     [
         ({"protocol": "league.v1"}, "E018"),
         ({"timestamp": "2025-01-15T10:15:00"}, "E021"),
-        ({"timestamp": None}, "E003"),
         ({"match_id": 7}, "E002"),
     ],
 )
@@ -327,6 +326,12 @@ async def test_a_message_that_is_not_right_is_refused_and_the_player_goes_on(
     async with chair(home) as seat:
         assert (await seat.call(method, {**QUESTIONS[method], **fault}))["error_code"] == code
         assert await seat.choice() in ("even", "odd")
+
+
+@pytest.mark.parametrize("method", ["handle_game_invitation", "choose_parity", "make_move"])
+async def test_an_invitation_or_a_question_needs_its_whole_envelope(home: Path, method: str) -> None:
+    async with chair(home) as seat:
+        assert (await seat.call(method, {**QUESTIONS[method], "timestamp": None}))["error_code"] == "E003"
 
 
 @pytest.mark.parametrize("method", ["handle_game_invitation", "choose_parity", "make_move", "notify_match_result"])

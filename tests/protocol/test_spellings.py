@@ -188,7 +188,18 @@ def test_only_a_registration_is_also_posted_at_register() -> None:
     register = STYLE_BY_NAME["register"]
     assert (register.path, json.loads(register.request("register_player", {"a": 1}, 7))) == ("/register", {"a": 1})
     assert [method for method in METHODS if register.knows(method)] == ["register_referee", "register_player"]
-    assert [style for style in styles_for("register_player", PROTOCOL_V2) if not style.is_combined][-1] is register
+    plain = [style.name for style in styles_for("register_player", PROTOCOL_V2) if not style.is_combined]
+    assert plain[-2:] == ["register", "register-flat"]
+
+
+def test_a_flat_registration_says_who_the_agent_is_and_nothing_else() -> None:
+    flat = STYLE_BY_NAME["register-flat"]
+    about = {"display_name": "Alpha", "version": "1.0.0", "contact_endpoint": "http://localhost:8101/mcp"}
+    message = {"protocol": "league.v2", "sender": "referee:REF01", "referee_meta": about, "auth_token": None}
+    assert (flat.path, json.loads(flat.request("register_referee", message, 7))) == (
+        "/register",
+        {**about, "endpoint": "http://localhost:8101/mcp", "agent_type": "referee"},
+    )
 
 
 @pytest.mark.parametrize("method", ["choose_parity", "GAME_START", "LEAGUE_START_ANNOUNCEMENT"])

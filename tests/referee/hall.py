@@ -11,16 +11,25 @@ from typing import Any
 from agent_league.arena.rulebook import Rulebook
 from agent_league.clock import Clock
 from agent_league.config import ConfigLoader
+from agent_league.protocol.tokens import SigningKey
 from agent_league.referee.app import Referee
 from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.repositories import MatchRepository
-from agent_league.testing.peers import Script, ScriptedManager, ScriptedPlayer
+from agent_league.testing.peers import Params, Script, ScriptedManager, ScriptedPlayer, now
 from agent_league.transport.memory import MemoryNetwork
 
 REFEREE = "http://localhost:8001/mcp"
 LEAGUE = "league_2025_even_odd"
+SIGNED = {"security.verify_callers": False}
+"""With `accept_with_key`: a manager of ours, whose signatures nobody asks for."""
 BOUND_SECONDS = 600
 """Of virtual time where a test runs in it."""
+
+
+async def accept_with_key(params: Params) -> Any:
+    """The registration at a manager of ours."""
+    given = {"status": "ACCEPTED", "referee_id": "REF01", "auth_token": "tok-ref01-x", "league_id": LEAGUE}
+    return {**given, "timestamp": now(), "public_key": SigningKey.new().public}
 
 
 @dataclass

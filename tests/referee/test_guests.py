@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from agent_league.protocol.tokens import SigningKey
-from agent_league.testing.peers import Params, Script, always, hang, now
+from agent_league.testing.peers import Params, Script, always, hang
 from agent_league.testing.virtual_time import in_virtual_time
-from tests.referee.hall import LEAGUE, REFEREE, Hall, hall
+from tests.referee.hall import LEAGUE, REFEREE, SIGNED, Hall, accept_with_key, hall
 
 OK = {"status": "ok"}
 
@@ -74,13 +73,7 @@ async def test_the_matches_of_another_referee_are_left_to_it(home: Path, endpoin
 
 @in_virtual_time
 async def test_what_a_manager_with_a_key_announces_is_no_order(home: Path) -> None:
-    key = SigningKey.new()
-
-    async def accept(params: Params) -> Any:
-        given = {"status": "ACCEPTED", "referee_id": "REF01", "auth_token": "tok-ref01-x", "league_id": LEAGUE}
-        return {**given, "timestamp": now(), "public_key": key.public}
-
-    async with hall(home, {"security.verify_callers": False}, manager={"register_referee": accept}) as match:
+    async with hall(home, SIGNED, manager={"register_referee": accept_with_key}) as match:
         match.pair()
         assert await match.call("notify_round", announcement(match, ("R1M1", "P01", "P02"))) == OK
         await asyncio.sleep(60)
@@ -123,16 +116,16 @@ async def test_what_is_announced_beyond_our_room_waits_for_it(home: Path) -> Non
 
 
 @in_virtual_time
-async def test_an_announcement_said_again_is_played_once_and_the_ids_of_a_new_round_are_new_matches(home: Path) -> None:
+async def test_an_announcement_said_again_is_played_once_and_each_match_id_is_taken_once(home: Path) -> None:
     async with hall(home) as match:
         match.pair()
-        for round_id in (1, 1, 2, 2):
+        for round_id in (1, 1, 2):
             await match.call("notify_round", announcement(match, ("M1", "P01", "P02"), round_id=round_id))
-            await reports(match, round_id)
+            await reports(match, 1)
             await asyncio.sleep(5)
-        assert await reports(match, 2) == ["M1", "M1"]
-        rounds = [report["round_id"] for report in match.manager.heard("report_match_result")]
-        assert rounds == [1, 2]
+        assert await reports(match, 1) == ["M1"]
+        assert [report["round_id"] for report in match.manager.heard("report_match_result")] == [1]
+    assert "M1 can't be played: REF01 has had a match 'M1' already, and takes each match id once" in match.remarks
 
 
 @pytest.mark.parametrize("wrong", [{"match_id": "../../evil"}, {"game_type": "chess"}, {"player_B_id": "P01"}])

@@ -11,7 +11,7 @@ from agent_league.clock import parse_utc
 from agent_league.model.names import CHECK_LEAGUE
 from agent_league.testing.peers import Params, Raw, Script, always, hang
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
-from tests.referee.hall import Hall, hall
+from tests.referee.hall import SIGNED, Hall, accept_with_key, hall
 
 
 def said(match: Hall, **wanted: Any) -> list[dict[str, Any]]:
@@ -140,7 +140,7 @@ async def test_no_tokens_value_is_ever_written_down(home: Path, leak: str) -> No
 
 @in_virtual_time
 async def test_a_match_played_again_has_one_file_with_the_last_play(home: Path) -> None:
-    async with hall(home) as match:
+    async with hall(home, SIGNED, manager={"register_referee": accept_with_key}) as match:
         match.pair(b={"handle_game_invitation": always({"accept": False})})
         await match.play()
         await asyncio.gather(*match.referee._running.values())

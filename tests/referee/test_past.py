@@ -12,7 +12,7 @@ from agent_league.games.registry import load_game
 from agent_league.referee.past import PastMatches
 from agent_league.testing.peers import always
 from agent_league.testing.virtual_time import in_virtual_time
-from tests.referee.hall import Hall, hall
+from tests.referee.hall import SIGNED, Hall, accept_with_key, hall
 from tests.referee.test_tools import code
 
 
@@ -115,7 +115,7 @@ async def test_an_answer_to_a_match_that_is_over_must_still_be_a_players(home: P
 
 @in_virtual_time
 async def test_a_match_that_is_played_again_is_kept_once(home: Path) -> None:
-    async with hall(home) as match:
+    async with hall(home, SIGNED, manager={"register_referee": accept_with_key}) as match:
         match.pair(b={"handle_game_invitation": always({"accept": False})})
         await match.play()
         await settled(match)

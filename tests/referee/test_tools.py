@@ -11,7 +11,7 @@ import pytest
 from agent_league.protocol.tokens import SigningKey
 from agent_league.testing.peers import Params, Script, always, hang, now
 from agent_league.testing.virtual_time import in_virtual_time
-from tests.referee.hall import LEAGUE, Hall, hall
+from tests.referee.hall import LEAGUE, SIGNED, Hall, accept_with_key, hall
 
 STEPS = ["register_to_league", "collect_choices", "draw_number", "finalize_match"]
 
@@ -99,7 +99,6 @@ BAD_ORDERS: dict[str, tuple[dict[str, Any], str]] = {
     "another league": ({"league_id": "league_2024_chess"}, "E008"),
     "a player as sender": ({"sender": "player:P01"}, "E012"),
     "a referee as sender": ({"sender": "referee:REF02"}, "E012"),
-    "no sender": ({"sender": None}, "E003"),
     "a local timestamp": ({"timestamp": "2025-01-15T10:00:00"}, "E021"),
     "another protocol": ({"protocol": "league.v1"}, "E018"),
     "no match": ({"match_id": None}, "E003"),
@@ -408,7 +407,7 @@ async def test_a_match_that_is_played_again_is_not_forgotten_as_an_old_one(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent_league.referee.past.KEPT_MATCHES", 1)
-    async with hall(home) as match:
+    async with hall(home, SIGNED, manager={"register_referee": accept_with_key}) as match:
         match.pair()
         match.seat("P03")
         match.seat("P04")

@@ -11,15 +11,19 @@ from typing import Any
 import pytest
 
 from agent_league.clock import format_utc
-from agent_league.errors import LeagueFailed, Refusal
+from agent_league.errors import CallFailed, LeagueFailed, Refusal
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.testing.peers import Raw, ScriptedAgent, always, hang, rubbish
 from agent_league.testing.virtual_time import START, VirtualClock, in_virtual_time
-from agent_league.transport.manners import Manners
+from agent_league.transport.caller import CALLER_ADDRESS
+from agent_league.transport.carrier import Carrier
+from agent_league.transport.http_client import HttpCarrier
+from agent_league.transport.manners import Call, Manners
 from agent_league.transport.memory import MemoryNetwork
+from agent_league.transport.refusals import what_answers
 from agent_league.transport.session import Applicant, Session
 from tests.protocol.examples_v1 import example as v1
 
@@ -36,6 +40,7 @@ ACCEPTED: dict[str, Any] = {
 }
 STILL_THERE = {"message_type": "LEAGUE_QUERY_RESPONSE", "success": True, "league_status": "RUNNING"}
 QUIET = 30
+NOBODY = f"No League Manager answers at {MANAGER} {{}} (no connection: nobody is there); waiting for it."
 Script = Callable[[Any], Awaitable[Any]]
 
 
@@ -156,7 +161,9 @@ async def test_whoever_waits_for_a_manager_is_told_once_what_it_waits_for(agent:
     await asyncio.sleep(0.1)
     assert agent.remarks == []
     await asyncio.sleep(600)
-    assert agent.remarks == [f"No League Manager answers at {MANAGER} yet; waiting for it."]
+    assert agent.remarks == [
+        f"No League Manager answers at {MANAGER} yet (no connection: nobody is there); waiting for it."
+    ]
     agent.meets(always(ACCEPTED))
     await registering
 
@@ -601,7 +608,9 @@ async def test_a_manager_that_was_away_is_waited_for_and_its_return_is_told(agen
     waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
     agent.network.detach(MANAGER)
     await asyncio.sleep(600)
-    assert agent.remarks == [f"No League Manager answers at {MANAGER} any more; waiting for it."]
+    assert agent.remarks == [
+        f"No League Manager answers at {MANAGER} any more (no connection: nobody is there); waiting for it."
+    ]
     agent.network.attach(MANAGER, first.answer)
     await asyncio.sleep(5)
     assert agent.remarks[1:] == [f"The League Manager at {MANAGER} is back."]
@@ -814,7 +823,9 @@ async def test_an_agent_of_v1_asks_after_a_quiet_manager_by_registering_again(lo
     assert [message["message_type"] for message in manager.heard] == ["LEAGUE_REGISTER_REQUEST"] * 3
     agent.network.detach(MANAGER)
     await asyncio.sleep(600)
-    assert agent.remarks == [f"No League Manager answers at {MANAGER} any more; waiting for it."]
+    assert agent.remarks == [
+        f"No League Manager answers at {MANAGER} any more (no connection: nobody is there); waiting for it."
+    ]
     waiting.cancel()
     await asyncio.wait([waiting])
 
@@ -859,3 +870,171 @@ async def test_a_referee_s_own_token_is_good_for_the_match_that_the_manager_vouc
     agent.session.vouch({"R2M1": OWN_HASH})
     with pytest.raises(Refusal, match="E012"):
         await agent.session.check_match(OWN, "R1M1", "REF02")
+
+
+class Other:
+    """Something at the manager's address that isn't one: it answers everything alike."""
+
+    def __init__(self, status: int, body: Any) -> None:
+        self.status = status
+        self.body = body if isinstance(body, bytes) else json.dumps(body).encode()
+
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
+        return self.status, self.body
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+def agent_at(log: JsonLogger, other: Carrier) -> Agent:
+    agent = Agent(log)
+    agent.session._manners = Manners(other)
+    return agent
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (404, b"<h1>Not Found</h1>", "what is there answers HTTP 404 to every form of the question"),
+        (404, {"detail": "Not Found"}, "what is there answers HTTP 404 to every form of the question"),
+        (502, b"Bad Gateway", "what is there answers: HTTP 502: Bad Gateway"),
+        (400, {"detail": "name too long"}, "what is there answers: HTTP 400: name too long"),
+    ],
+)
+@in_virtual_time
+async def test_whoever_waits_for_a_manager_is_told_what_answers_instead(
+    log: JsonLogger, status: int, body: Any, said: str
+) -> None:
+    agent = agent_at(log, Other(status, body))
+    registering = asyncio.create_task(agent.session.register())
+    await asyncio.sleep(60)
+    assert [remark.startswith(f"No League Manager answers at {MANAGER} yet ({said}") for remark in agent.remarks] == [
+        True
+    ], agent.remarks
+    registering.cancel()
+    await asyncio.wait([registering])
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (
+            200,
+            {"jsonrpc": "2.0", "result": None, "error": {"code": -32000, "message": "League is full"}},
+            "League is full",
+        ),
+        (409, {"detail": "Duplicate display name"}, "HTTP 409: Duplicate display name"),
+        (403, {"error": {"message": "Registration closed"}}, "Registration closed"),
+        (200, {"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}}, "Method not found"),
+    ],
+)
+@in_virtual_time
+async def test_a_refused_registration_ends_with_the_manager_s_own_sentence(
+    log: JsonLogger, status: int, body: Any, said: str
+) -> None:
+    with pytest.raises(LeagueFailed, match=f"{MANAGER} refuses the registration: .*{said}"):
+        await agent_at(log, Other(status, body)).session.register()
+
+
+@in_virtual_time
+async def test_of_many_answers_the_one_that_understood_is_told(log: JsonLogger) -> None:
+    class Rest(Other):
+        async def exchange(self, endpoint: str, *rest: Any, **more: Any) -> tuple[int, bytes]:
+            found = endpoint.endswith("/register")
+            return await super().exchange(endpoint, *rest, **more) if found else (404, b"{}")
+
+    with pytest.raises(LeagueFailed, match="refuses the registration: HTTP 403: League full"):
+        await agent_at(log, Rest(403, {"detail": "League full"})).session.register()
+
+
+FOREIGN = {name: value for name, value in ACCEPTED.items() if name != "public_key"}
+
+
+@pytest.mark.parametrize("changes", [{"status": "REGISTERED"}, {"status": "ok"}, {"status": None}])
+@in_virtual_time
+async def test_a_manager_that_gives_an_id_and_refuses_nothing_has_accepted(
+    agent: Agent, changes: dict[str, Any]
+) -> None:
+    agent.meets(always({**FOREIGN, **changes}))
+    await agent.session.register()
+    assert (agent.session.agent_id, agent.session.token) == ("P01", "tok-p01-abc")
+    assert agent.session.is_with_stranger
+
+
+@in_virtual_time
+async def test_id_and_token_may_go_by_other_names(agent: Agent) -> None:
+    given = {"status": "REGISTERED", "agent_id": "P07", "token": "secret-7"}
+    agent.meets(always(given))
+    await agent.session.register()
+    assert (agent.session.agent_id, agent.session.token) == ("P07", "secret-7")
+
+
+@pytest.mark.parametrize(
+    ("address", "passes"), [("127.0.0.1", True), ("::1", True), ("203.0.113.9", False), ("", False)]
+)
+@in_virtual_time
+async def test_a_manager_without_a_key_is_known_by_where_it_was_when_we_registered(
+    agent: Agent, address: str, passes: bool
+) -> None:
+    agent.meets(always(FOREIGN))
+    await agent.session.register()
+    CALLER_ADDRESS.set(address)
+    if passes:
+        await agent.session.check_manager(None)
+        return
+    with pytest.raises(Refusal, match=f"E012.*only the league manager at {MANAGER} may call this") as refused:
+        await agent.session.check_manager(None)
+    assert refused.value.context == {"expected": ["this machine"], "received": address}
+
+
+@in_virtual_time
+async def test_whose_a_manager_is_is_decided_once(agent: Agent) -> None:
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    agent.meets(always(FOREIGN))
+    with pytest.raises(LeagueFailed, match="signed what it said when we registered, and now it doesn't"):
+        await agent.session.renew(agent.session.token)
+    with pytest.raises(Refusal, match="E011"):
+        await agent.session.check_manager(None)
+
+
+@in_virtual_time
+async def test_after_a_restart_another_manager_at_the_same_address_may_be_a_stranger(log: JsonLogger) -> None:
+    before = Agent(log)
+    before.meets(always(ACCEPTED))
+    await before.session.register()
+    after = Agent(log, before.pocket)
+    after.meets(always(FOREIGN))
+    await after.session.register()
+    assert after.session.is_with_stranger
+
+
+@in_virtual_time
+async def test_a_stranger_s_call_waits_until_we_know_again_where_its_manager_is(log: JsonLogger) -> None:
+    before = Agent(log)
+    before.meets(always(FOREIGN))
+    await before.session.register()
+    after = Agent(log, before.pocket)
+    assert not after.session.registered.is_set()
+
+
+async def test_whoever_waits_for_a_manager_is_told_why_tls_fails(log: JsonLogger) -> None:
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    carrier = HttpCarrier()
+    async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
+        address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+        with pytest.raises(CallFailed) as failed:
+            await Manners(carrier).ask(address, Call("register_player", {}, "LEAGUE_REGISTER_RESPONSE"), 5)
+    await carrier.close()
+    assert what_answers(address, failed.value).startswith("TLS fails: no TLS (")

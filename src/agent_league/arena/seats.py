@@ -13,7 +13,7 @@ from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.happenings import Watch
 from agent_league.players.observation import Strategy
 from agent_league.players.strategies import load_strategy
-from agent_league.protocol.spellings import REGISTER_PATH
+from agent_league.protocol.spellings import REGISTER_PATH, RUN_PATH
 from agent_league.referee.settings import RefereeSettings
 from agent_league.transport.carrier import Answer, Carrier
 from agent_league.transport.mcp import Agent as McpAgent
@@ -111,6 +111,13 @@ class RefereeSeat(Seat):
         from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
 
         return Referee(self.settings, carrier, remark=watchers.remark, tools=Rulebook(self.settings).table())
+
+    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+        """Matches that are posted by themselves."""
+        from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
+
+        strict = self.settings.system.tolerance.strict
+        return {RUN_PATH: agent.answer_run_match} if isinstance(agent, Referee) and not strict else {}
 
 
 @dataclass(frozen=True, slots=True)

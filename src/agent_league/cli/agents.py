@@ -175,6 +175,7 @@ def referee(
         league_id=league_id,
         seed=seed,
         exit_when_done=exit_when_done,
+        player_addresses={entry.player_id: entry.default_endpoint for entry in loader.load_agents().players},
     )
     seat = RefereeSeat(identity, port, host)
     check_ports([seat])

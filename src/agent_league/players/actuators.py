@@ -28,8 +28,12 @@ class Actuators:
         answer = self._answer(v2.GameJoinAck, invitation)
         return {**answer, "arrival_timestamp": answer["timestamp"], "accept": accept}
 
-    def choose_parity(self, call: v2.ChooseParityCall, move: Move, usage: Usage | None = None) -> Wire:
-        return {**self._answer(v2.ChooseParityResponse, call), "parity_choice": move, **_said(usage)}
+    def choose_parity(
+        self, call: v2.ChooseParityCall, move: Move, usage: Usage | None = None, *, in_both_words: bool = False
+    ) -> Wire:
+        """The choice; also under `choice`, for a referee that may not have found it under `parity_choice`."""
+        words = {"parity_choice": move, "choice": move} if in_both_words else {"parity_choice": move}
+        return {**self._answer(v2.ChooseParityResponse, call), **words, **_said(usage)}
 
     def make_move(self, call: v2.GameMoveCall, move: Move, usage: Usage | None = None) -> Wire:
         return {**self._answer(v2.GameMoveResponse, call), "move_data": move, **_said(usage)}

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from agent_league.clock import Clock, SystemClock
+from agent_league.clock import Clock, SystemClock, format_utc
 from agent_league.config import SystemConfig
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.games.registry import declared
@@ -38,6 +38,7 @@ from agent_league.players.staying import Stay
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
 from agent_league.protocol.envelope import Message, Sender
+from agent_league.protocol.foreign import UNKNOWN, Known
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import resource_uri
 from agent_league.protocol.v1.ids import player_id_v1
@@ -45,8 +46,10 @@ from agent_league.protocol.v2.standings import Standing
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
+from agent_league.transport.caller import calling_machine
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.changes import Changes
+from agent_league.transport.completion import MessageCompletion
 from agent_league.transport.dispatch import OK, Dispatcher, Handler, Reply
 from agent_league.transport.manners import Manners
 from agent_league.transport.meter import Meter, Readings
@@ -144,7 +147,27 @@ class Player:
         strict = settings.system.tolerance.strict
         self.changes = Changes()
         table = {**self._tools(), **(tools or {})}
-        self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict, meter=self.meter)
+        self._round_id: int | None = None
+        """The round that was announced last."""
+        complete = MessageCompletion(self._session, self._known_of).complete
+        self.dispatcher = Dispatcher(
+            self, table, self._clock, self.log, strict=strict, complete=complete, meter=self.meter
+        )
+
+    def _known_of(self, method: Method, params: Mapping[str, Any]) -> Known:
+        """What we know about a message that leaves something out."""
+        invitation = self._scrutiny.invitation(str(params.get("match_id")))
+        sender = str(Role.LEAGUE_MANAGER)
+        if method.caller is Caller.MATCH_REFEREE:
+            sender = invitation.sender if invitation else f"{Role.REFEREE}:{UNKNOWN}"
+        return Known(
+            now=format_utc(self._clock.now()),
+            sender=sender,
+            own_id=self.agent_id,
+            league_id=self._session.league_id,
+            round_id=self._round_id,
+            opponent_id=invitation.opponent_id if invitation else None,
+        )
 
     @property
     def agent_id(self) -> str:
@@ -188,8 +211,12 @@ class Player:
         if method.caller is Caller.MANAGER:
             await self._session.check_manager(bearer)
         else:
-            token = envelope.auth_token or bearer
-            await self._session.check_match(token, str(params.get("match_id")), envelope.sender.agent_id)
+            token, match_id = envelope.auth_token or bearer, str(params.get("match_id"))
+            await self._session.check_match(token, match_id, envelope.sender.agent_id)
+            if method.reply is None:
+                self._session.check_asker(self._scrutiny.askers(match_id))
+            elif self._session.is_with_stranger:
+                self._scrutiny.asked_from(match_id, calling_machine())
         return None
 
     def caller(self, bearer: str | None) -> str | None:
@@ -303,9 +330,10 @@ class Player:
         games = self._recalled()
         self._enter_play()
         invitation = self._scrutiny.invitation(message.match_id)
+        again = not self._settings.system.tolerance.strict and self._scrutiny.is_asked_again_by_stranger(message)
         thought = await self._decision.decide(self._sensors.see_parity_call(message, self.agent_id, games, invitation))
         self._scrutiny.answered(message.match_id, 0, thought.move)
-        return self._actuators.choose_parity(message, thought.move, thought.usage)
+        return self._actuators.choose_parity(message, thought.move, thought.usage, in_both_words=again)
 
     async def _asked_for_move(self, message: v2.GameMoveCall) -> Reply:
         games = self._recalled()
@@ -348,6 +376,7 @@ class Player:
     async def _told_round(self, message: v2.RoundAnnouncement) -> Reply:
         self._session.vouch(dict(map(_voucher, message.matches)))
         self._scrutiny.announced(message, self.agent_id)
+        self._round_id = message.round_id
         if self._watch:
             self._tell(_announced(message, self.agent_id))
         return await self._told(message)

@@ -1,5 +1,6 @@
 """Scrutiny: whether a result agrees with what was promised before the match and with what we answered in it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from agent_league.games.fairness import draw_problem, seed_problem
@@ -8,6 +9,7 @@ from agent_league.players.observation import Move
 from agent_league.protocol import v2
 
 KEPT_MATCHES = 1000
+KEPT_ASKERS = 8
 KEPT_ANSWERS = 10_000
 """Of one match; where there are more, they aren't compared."""
 
@@ -25,6 +27,24 @@ class Scrutiny:
         self._memos: dict[str, _Memo] = {}
         self._announced: dict[str, str] = {}
         """Match id -> our opponent, as the manager announced it."""
+        self._asked: set[str] = set()
+        """Matches in which a referee that isn't ours has asked its question."""
+
+        self._askers: dict[str, set[str]] = {}
+        """The machines from which we were asked in a match, under a manager that isn't ours."""
+
+    def asked_from(self, match_id: str, machine: str | None) -> None:
+        if machine is None:
+            return
+        askers = self._askers.setdefault(match_id, set())
+        if len(askers) < KEPT_ASKERS:
+            askers.add(machine)
+        if len(self._askers) > KEPT_MATCHES:
+            del self._askers[next(iter(self._askers))]
+
+    def askers(self, match_id: str) -> Collection[str]:
+        """From where we were asked in a match; who tells its result must be there, too."""
+        return self._askers.get(match_id, ())
 
     def __len__(self) -> int:
         """The matches that we remember."""
@@ -60,6 +80,19 @@ class Scrutiny:
         memo = self._memos.get(match_id)
         if memo and len(memo.answers) < KEPT_ANSWERS:
             memo.answers[step] = move
+
+    def is_asked_again_by_stranger(self, call: v2.ChooseParityCall) -> bool:
+        """Whether a referee repeats its question that isn't ours: ours promise every draw, and nobody else does so."""
+        invitation = self.invitation(call.match_id)
+        promised = (invitation and invitation.draw_commitment) or (call.context and call.context.draw_commitment)
+        if promised:
+            return False
+        if call.match_id in self._asked:
+            return True
+        if len(self._asked) >= KEPT_MATCHES:
+            self._asked.clear()
+        self._asked.add(call.match_id)
+        return False
 
     def invitation(self, match_id: str) -> v2.GameInvitation | None:
         """What we were invited to, where we remember it; later messages may say less."""

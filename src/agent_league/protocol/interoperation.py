@@ -8,6 +8,7 @@ from agent_league.protocol.spellings import (
     FIELDS,
     FILLED_AT_REGISTRATION,
     PLACES,
+    POLL,
     PROTOCOL_VERSIONS,
     REGISTER_PATH,
     RUN_PATH,
@@ -44,8 +45,8 @@ def _names() -> Iterator[tuple[str, str, str]]:
             others.append(f"`POST {REGISTER_PATH}`")
         if method == "start_match":
             others.append(f"`POST {RUN_PATH}`")
-            others.append("ROUND_ANNOUNCEMENT with the referee's own address")
-            others.append("the referee asks for its matches with `get_assigned_matches`")
+            others.append("ROUND_ANNOUNCEMENT with the referee's own address or id")
+            others.append(f"the referee asks for its matches with `{POLL}`")
         if method == "report_match_result":
             others.append("the result in the reply to the start")
         if others:

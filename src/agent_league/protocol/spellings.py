@@ -25,6 +25,9 @@ TOOL_CALL = "tools/call"
 TOOL_LIST = "tools/list"
 REGISTER_PATH = "/register"
 RUN_PATH = "/run_match"
+"""Where a manager may post a match to a referee, and wait for its result."""
+POLL = "get_assigned_matches"
+"""What a referee asks a manager that starts no matches itself."""
 MATCH_ASSIGNMENT = "MATCH_ASSIGNMENT"
 """What others call the message that starts a match."""
 MCP_REVISION = "2026-07-28"
@@ -67,6 +70,8 @@ class Style:
     """The one argument of the tool that holds the message; None: its fields are the arguments."""
     message_type: str | None = None
     """The type that the message goes by, if not its own."""
+    is_flat: bool = False
+    """Whether the fields of `player_meta` or `referee_meta` stand in the message itself."""
     is_combined: bool = False
     """Whether it puts the names of one style into the frame of another: tried last, and not again and again."""
 
@@ -105,7 +110,7 @@ class Style:
         params: Mapping[str, Any] = {**message, "message_type": self.message_type} if self.message_type else message
         match self.frame:
             case Frame.BARE:
-                return orjson.dumps(params)
+                return orjson.dumps(flattened(params) if self.is_flat else params)
             case Frame.MESSAGE:
                 params = {"message": params}
             case Frame.ARGUMENTS:
@@ -171,6 +176,14 @@ _PLAIN: tuple[Style, ...] = (
         f"`POST {REGISTER_PATH}` with the bare message",
         path=REGISTER_PATH,
     ),
+    Style(
+        "register-flat",
+        Frame.BARE,
+        {name: name for name in ("register_player", "register_referee")},
+        f"`POST {REGISTER_PATH}` with the fields of the agent and `agent_type`",
+        path=REGISTER_PATH,
+        is_flat=True,
+    ),
 )
 _STARTS: tuple[Style, ...] = (
     Style("run", Frame.BARE, {"start_match": "start_match"}, f"`POST {RUN_PATH}` with the bare message", path=RUN_PATH),
@@ -215,7 +228,7 @@ METHOD_OF_NAME: Mapping[str, str] = {
     name: method for style in reversed(STYLES) if style.frame is Frame.PARAMS for method, name in style.names.items()
 }
 """Every name of a method -> ours."""
-METHOD_OF_TYPE: Mapping[str, str] = {kind: name for name, kind in _TYPES.items()}
+METHOD_OF_TYPE: Mapping[str, str] = {kind: name for name, kind in _TYPES.items()} | {MATCH_ASSIGNMENT: "start_match"}
 OPEN = frozenset({"start_match"})
 """Methods whose message the seeds leave open: its type is anybody's guess, and the method's name says enough."""
 METHOD_OF_META: Mapping[str, str] = {
@@ -229,6 +242,14 @@ METHOD_OF_META: Mapping[str, str] = {
 
 V1_STYLES = (STYLE_BY_NAME["bare"], STYLE_BY_NAME["handler"])
 """How agents of `league.v1` are called: its messages have no method names."""
+
+
+def flattened(registration: Mapping[str, Any]) -> dict[str, Any]:
+    """A registration as a flat body: who the agent is, without an envelope."""
+    meta = next((name for name in METHOD_OF_META if name in registration), "player_meta")
+    about = registration.get(meta, {})
+    token = {name: registration[name] for name in ("auth_token", "league_id") if registration.get(name)}
+    return {**about, "endpoint": about.get("contact_endpoint"), FLAT_ROLE: meta.removesuffix("_meta"), **token}
 
 
 def is_of_mcp(method: str | None) -> bool:
@@ -336,8 +357,12 @@ FIELDS: Mapping[str, Fields] = MappingProxyType(
         "REFEREE_REGISTER_REQUEST": Fields(
             "referee_meta", other={"refereeMeta": "referee_meta"} | _META, inside="referee_meta"
         ),
-        "LEAGUE_REGISTER_RESPONSE": Fields("player_id", values=_ANSWERED),
-        "REFEREE_REGISTER_RESPONSE": Fields("referee_id", values=_ANSWERED),
+        "LEAGUE_REGISTER_RESPONSE": Fields(
+            "player_id", other={"agent_id": "player_id", "token": "auth_token"}, values=_ANSWERED
+        ),
+        "REFEREE_REGISTER_RESPONSE": Fields(
+            "referee_id", other={"agent_id": "referee_id", "token": "auth_token"}, values=_ANSWERED
+        ),
         "LEAGUE_QUERY_RESPONSE": Fields("success"),
     }
 )

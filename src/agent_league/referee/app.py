@@ -2,14 +2,14 @@
 
 import asyncio
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Any
 
 import orjson
 
-from agent_league.clock import Clock, SystemClock
+from agent_league.clock import Clock, SystemClock, format_utc
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import Game, UnknownGame, declared, is_from_source, playable
@@ -19,10 +19,12 @@ from agent_league.model.agents import ANY_GAME, AgentState, Role, advance, takes
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.model.results import ending_of
 from agent_league.protocol import v2
-from agent_league.protocol.checks import Envelope, shown
+from agent_league.protocol.checks import Envelope, check_envelope, read_fields, shown
 from agent_league.protocol.envelope import Sender
+from agent_league.protocol.foreign import Known, complete, is_over
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import resource_uri
+from agent_league.protocol.spellings import RUN_PATH
 from agent_league.protocol.tokens import known_by_hash
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.calls import Desk
@@ -32,13 +34,15 @@ from agent_league.referee.orders import order_of
 from agent_league.referee.past import PastMatch, PastMatches
 from agent_league.referee.play import MatchPlay, given_by
 from agent_league.referee.settings import RefereeSettings
+from agent_league.referee.strange_manager import StrangeManager
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.changes import Changes
-from agent_league.transport.dispatch import Dispatcher, Handler
+from agent_league.transport.completion import MessageCompletion
+from agent_league.transport.dispatch import OK, Dispatcher, Handler
 from agent_league.transport.hosts import endpoint_problem, place_of
-from agent_league.transport.manners import Manners
+from agent_league.transport.manners import Manners, knows_no_form
 from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.outbox import Outboxes
 from agent_league.transport.retry import reconnect_delay
@@ -46,6 +50,8 @@ from agent_league.transport.session import STRANGERS, Applicant, Remark, Session
 from agent_league.version import __version__
 
 MAX_RENEWALS = 3
+POLL_SECONDS = 1.0
+DEFAULT_GAME = "even_odd"
 MOST_WAITING = 10_000
 """Matches that were announced and have to wait for room."""
 
@@ -114,8 +120,36 @@ class Referee:
         known: Mapping[str, MatchPlay | PastMatch] = ChainMap[str, Any](self._matches, self._past)  # type: ignore[arg-type]
         handlers = RefereeHandlers(known, self._running, self._ordered, self._announced, self._league_completed)
         self.changes = Changes()
+        self._stranger = StrangeManager(settings, self._session, self._manners, self._clock)
+        self._given: dict[str, tuple[int, str, str]] = {}
+        """Round and players of each match that a manager which isn't ours has given us: an id is taken once."""
+        self._unplayable: set[str] = set()
+        """Matches in answers to our polls that can't be played, which is said once."""
+        self._rounds: dict[str, int] = {}
+        """The round of each announced match."""
+        self._awaited: dict[str, asyncio.Future[dict[str, Any] | None]] = {}
+        """Matches whose result is waited for by whoever started them."""
+        self._answered: set[str] = set()
+        """Matches whose result went into the answer to their start."""
         table = {**handlers.table(), **(tools or {})}
-        self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict, meter=self.meter)
+        complete = MessageCompletion(self._session, self._known_of).complete
+        self.dispatcher = Dispatcher(
+            self, table, self._clock, self.log, strict=strict, complete=complete, meter=self.meter
+        )
+
+    def _known_of(self, method: Method | None = None, params: Mapping[str, Any] | None = None) -> Known:
+        """What we know about a message that leaves something out."""
+        named = [name for name in self._settings.game_types if name != ANY_GAME]
+        return Known(
+            now=format_utc(self._clock.now()),
+            sender=str(Role.LEAGUE_MANAGER),
+            own_id=self.agent_id,
+            league_id=self._session.league_id,
+            round_id=next(reversed(self._rounds.values()), None),
+            game_type=named[0] if len(named) == 1 else DEFAULT_GAME,
+            own_endpoint=self._settings.endpoint,
+            rounds=self._rounds,
+        )
 
     @property
     def agent_id(self) -> str:
@@ -183,7 +217,9 @@ class Referee:
             self.log.rename(self.agent_id)
             self._remark(f"Registered as {self.agent_id}.")
             async with asyncio.TaskGroup() as self._group:
+                polling = self._group.create_task(self._poll())
                 failure = await self._until_the_end()
+                polling.cancel()
                 self._drop_unfinished()
                 if not failure and not self._settings.exit_when_done:
                     await asyncio.Event().wait()
@@ -211,9 +247,88 @@ class Referee:
             if self._matches[match_id].verdict is None:
                 task.cancel()
 
+    async def answer_run_match(self, body: bytes, bearer: str | None = None) -> bytes | None:
+        """Answers `POST /run_match`: a start like any other, whose answer is the result once the match is over."""
+        answer = await self.dispatcher.answer(body, bearer, RUN_PATH)
+        if answer is None or not (match_id := _started_by(body, answer)) or match_id not in self._running:
+            return answer
+        over = self._awaited.setdefault(match_id, asyncio.get_running_loop().create_future())
+        report = await asyncio.shield(over)
+        if report is None:
+            return answer
+        framed = orjson.loads(answer)
+        return orjson.dumps({**framed, "result": report} if "jsonrpc" in framed else report)
+
     async def _ordered(self, order: v2.StartMatch) -> None:
+        if self._session.is_with_stranger:
+            order = await self._with_addresses(order)
         await self._prepare(order)
         self._begin(order)
+
+    async def _with_addresses(self, order: v2.StartMatch) -> v2.StartMatch:
+        """The order of a manager that isn't ours, with the addresses that it leaves out looked up."""
+        for side, player in (("player_A", order.player_A), ("player_B", order.player_B)):
+            if not player.endpoint:
+                endpoint = await self._stranger.find_address(player.player_id)
+                if endpoint is None:
+                    self.log.warning("match_without_addresses", match_id=shown(order.match_id))
+                    raise Refusal(
+                        ErrorCode.MISSING_REQUIRED_FIELD,
+                        f"missing: {side}.endpoint, and neither agents_config.json nor league_query tells where"
+                        f" {shown(player.player_id)} is",
+                        missing_fields=[f"{side}.endpoint"],
+                    )
+                order = order.model_copy(update={side: player.model_copy(update={"endpoint": endpoint})})
+        return order
+
+    async def _poll(self) -> None:
+        """Asks a manager that isn't ours for our matches, as long as it answers such questions."""
+        if not self._session.is_with_stranger or self._manners.strict:
+            return
+        failures = 0
+        await asyncio.sleep(POLL_SECONDS)
+        while True:
+            try:
+                matches = await self._stranger.fetch_matches()
+            except CallFailed as error:
+                if knows_no_form(error):
+                    return
+                failures += 1
+                await asyncio.sleep(max(POLL_SECONDS, reconnect_delay(failures, self._desk.rng)))
+                continue
+            if matches is None:
+                return
+            failures = 0
+            await self._take_assigned(matches)
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _take_assigned(self, matches: Sequence[Mapping[str, Any]]) -> None:
+        """Takes the matches in the answer to a poll that we don't know yet."""
+        for match in matches:
+            match_id = str(match.get("match_id"))
+            if match_id in self._given or match_id in self._waiting or match_id in self._unplayable:
+                continue
+            if is_over(match) or match.get("referee_id") not in (None, self.agent_id):
+                continue
+            message, _ = complete(v2.StartMatch.TYPE, {**match, "message_type": v2.StartMatch.TYPE}, self._known_of())
+            try:
+                check_envelope(message, v2.StartMatch.TYPE)
+                await self._queue(await self._with_addresses(read_fields(v2.StartMatch, message)))
+            except Refusal as refusal:
+                self._tell_unplayable(match_id, refusal)
+        self._begin_waiting()
+
+    async def _queue(self, order: v2.StartMatch) -> None:
+        """Has a match wait for room."""
+        if len(self._waiting) < MOST_WAITING:
+            await self._prepare(order)
+            self._waiting[order.match_id] = order
+
+    def _tell_unplayable(self, match_id: str, refusal: Refusal) -> None:
+        if len(self._unplayable) < MOST_WAITING:
+            self._unplayable.add(match_id)
+        self.log.warning("announcement_refused", match_id=shown(match_id), message=refusal.message)
+        self._remark(f"{shown(match_id)} can't be played: {refusal.message}")
 
     async def _prepare(self, order: v2.StartMatch) -> None:
         """Loads a game of a source in a thread and tries its parameters there: other matches go on meanwhile."""
@@ -227,6 +342,17 @@ class Referee:
         known = self._past.get(order.match_id)
         if order.match_id in self._running or (known and known.given == given_by(order)):
             return
+        given = (order.round_id, order.player_A.player_id, order.player_B.player_id)
+        if self._session.is_with_stranger and (before := self._given.get(order.match_id)):
+            if before == given:
+                return
+            raise Refusal(
+                ErrorCode.INVALID_MESSAGE_FORMAT,
+                f"{self.agent_id} has had a match {shown(order.match_id)!r} already, and takes each match id once",
+                field="match_id",
+                expected="an id that no other match has",
+                received=shown(order.match_id),
+            )
         game = self._game(order)
         if order.player_A.player_id == order.player_B.player_id:
             raise Refusal(
@@ -247,6 +373,7 @@ class Referee:
         self.state = advance(self.state, AgentState.ACTIVE)
         play = MatchPlay(order, game, self.agent_id, self._desk, self._clock, self._settings.seed, self._changed)
         self._matches[order.match_id] = play
+        self._given[order.match_id] = given
         self._running[order.match_id] = self._group.create_task(self._see_through(play))
 
     def _changed(self, match_id: str) -> None:
@@ -258,17 +385,16 @@ class Referee:
         if self._session.has_key:
             return
         own = place_of(self._settings.endpoint)
+        if len(self._rounds) >= MOST_WAITING:
+            self._rounds.clear()
+        self._rounds.update((match.match_id, message.round_id) for match in message.matches[:MOST_WAITING])
         for match in message.matches:
             if place_of(match.referee_endpoint) != own:
                 continue
-            if not (match.player_A_endpoint and match.player_B_endpoint):
-                self.log.warning("match_without_addresses", match_id=match.match_id)
-                self._remark(f"{match.match_id} was announced without the players' addresses, and can't be played.")
-                continue
-            if len(self._waiting) < MOST_WAITING:
-                order = order_of(message, match)
-                await self._prepare(order)
-                self._waiting[match.match_id] = order
+            try:
+                await self._queue(await self._with_addresses(order_of(message, match)))
+            except Refusal as refusal:
+                self._tell_unplayable(match.match_id, refusal)
         self._begin_waiting()
 
     def _begin_waiting(self) -> None:
@@ -278,7 +404,7 @@ class Referee:
             try:
                 self._begin(order)
             except Refusal as refusal:
-                self.log.warning("announcement_refused", match_id=order.match_id, message=refusal.message)
+                self._tell_unplayable(order.match_id, refusal)
 
     @property
     def _playing(self) -> int:
@@ -356,6 +482,7 @@ class Referee:
             self.meter.count("matches_refereed", verdict.outcome, ending_of(play.match.terminations.values()))
             broken_off = f" was broken off, and nobody wins: {play.fault}"
             self._remark(match_id + (broken_off if play.fault else f": {verdict.reason}"))
+            self._answer_start(play)
             counts = await self._report(play)
         except Exception as error:  # noqa: BLE001 - one match's fault must not end the others
             self.log.error("match_failed", match_id=match_id, error=repr(error))
@@ -364,8 +491,19 @@ class Referee:
                 settle = files.accept if counts else files.drop
                 self._write(lambda: settle(match_id, self.agent_id))
             del self._running[match_id], self._matches[match_id]
+            if over := self._awaited.pop(match_id, None):
+                over.set_result(None)
             self._past.put(play, content)
         self._begin_waiting()
+
+    def _answer_start(self, play: MatchPlay) -> None:
+        """Gives the result to whoever started the match and waits for it."""
+        match_id = play.match.match_id
+        if over := self._awaited.pop(match_id, None):
+            report = {**play.report("").message, "status": "ok"}
+            del report["auth_token"]
+            over.set_result(report)
+            self._answered.add(match_id)
 
     async def _judged(self, play: MatchPlay) -> Verdict:
         """The verdict of the match; one that breaks down on our side ends without a winner, and nobody waits for it."""
@@ -397,6 +535,8 @@ class Referee:
                     renewals += 1  # it has expired, or another of our calls has just got a new one
                     await self._session.renew(token)
                     continue
+                if play.match.match_id in self._answered and knows_no_form(error):
+                    return True
                 if error.is_final:
                     self.log.warning("report_refused", match_id=play.match.match_id, message=error.message)
                     return False
@@ -441,6 +581,19 @@ class Referee:
     def _notice_noted(self, player_id: str, error: CallFailed | None) -> None:
         if error is not None:
             self.log.warning("notice_failed", player_id=player_id, error_code=error.code, message=error.message)
+
+
+def _started_by(body: bytes, answer: bytes) -> str | None:
+    """The match that a call has started, by what was asked and answered."""
+    answered = orjson.loads(answer)
+    if isinstance(answered, dict) and "jsonrpc" in answered:
+        answered = answered.get("result")
+    if answered != OK:
+        return None
+    asked = orjson.loads(body)
+    message = asked["params"] if "jsonrpc" in asked else asked
+    match_id = message.get("match_id")
+    return match_id if isinstance(match_id, str) else None
 
 
 def _is_kept(order: v2.StartMatch) -> bool:

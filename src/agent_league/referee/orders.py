@@ -7,7 +7,7 @@ from agent_league.protocol.v2.rounds import AnnouncedMatch
 def order_of(announcement: v2.RoundAnnouncement, match: AnnouncedMatch) -> v2.StartMatch:
     """The START_MATCH that an announcement with both addresses amounts to."""
     players = {
-        f"player_{side}": {"player_id": player_id, "display_name": player_id, "endpoint": endpoint}
+        f"player_{side}": {"player_id": player_id, "display_name": player_id, "endpoint": endpoint or ""}
         for side, player_id, endpoint in (
             ("A", match.player_A_id, match.player_A_endpoint),
             ("B", match.player_B_id, match.player_B_endpoint),

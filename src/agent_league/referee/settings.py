@@ -1,6 +1,7 @@
 """What a referee needs to know, as plain data: whoever plans a league doesn't need the referee itself."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_league.config import GamesRegistry, SystemConfig
@@ -26,6 +27,8 @@ class RefereeSettings:
     """The league to insist on; None: whichever the manager has."""
     seed: str | None = None
     exit_when_done: bool = False
+    player_addresses: Mapping[str, str] = field(default_factory=dict)
+    """By id, for the matches of a manager that names none: those of `agents_config.json`."""
 
     @property
     def credentials(self) -> CredentialsFile:

@@ -31,6 +31,8 @@ Reply = Message | Mapping[str, Any]
 Handler = Callable[[Any], Awaitable[Reply]]
 """Takes the method's message, or the plain parameters where the method has none."""
 
+Complete = Callable[[Method, Mapping[str, Any]], Awaitable[tuple[Mapping[str, Any], Sequence[str]]] | None]
+"""Writes in what a message leaves out, and notes it, before its envelope is looked at; None: nothing is to be done."""
 Tolerated = Callable[[str, Sequence[str]], None]
 """Told what was put up with, and of whom."""
 Mend = Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
@@ -99,11 +101,13 @@ class Dispatcher:
         strict: bool = False,
         tolerated: Tolerated | None = None,
         unregistered: Unregistered | None = None,
+        complete: Complete | None = None,
         meter: Meter | None = None,
         mend: Mapping[str, Mend] | None = None,
     ) -> None:
         """`mend` has an entry for each method whose messages a host may make whole; a strict one never does."""
         self._host = host
+        self._complete = None if strict else complete
         self._mend = {} if strict else (mend or {})
         self._meter = meter or Meter()
         self._tolerated = tolerated
@@ -307,6 +311,9 @@ class Dispatcher:
             return params if known is None else {**params, "sender": str(known)}
         if method.caller is Caller.APPLICANT and not self._strict:
             params, how = mended(method.request, params, how, format_utc(self._clock.now()))
+        if self._complete and (completing := self._complete(method, params)):
+            params, noted = await completing
+            how = replace(how, noted=(*how.noted, *noted)) if noted else how
         envelope = check_envelope(params, method.request.TYPE)
         sender = await self._host.authorize(method, envelope, params, bearer)
         if sender is not None and sender != envelope.sender:

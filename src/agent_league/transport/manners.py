@@ -186,7 +186,7 @@ class Manners:
         if push and await _comes(push, deadline - now() if acknowledged else 0):
             return _taken(push.result(), peer, call, acknowledged or [style])
         telling = [error for error in failures if not acknowledged or _is_breakdown(error)]
-        raise telling[0] if telling else no_answer(endpoint, limit)
+        raise _with_all(telling[0], failures) if telling else no_answer(endpoint, limit)
 
     async def tell(
         self, endpoint: str, call: Call, limit: float, bearer: str | None = None, *, insist: bool = True
@@ -226,7 +226,7 @@ class Manners:
         else:
             if insist:
                 peer.lacks[call.method] = now()
-        raise failures[0] if failures else no_answer(endpoint, limit)
+        raise _with_all(failures[0], failures) if failures else no_answer(endpoint, limit)
 
     def lacks(self, endpoint: str, method: str) -> bool:
         """Whether an agent has shown that it takes no such notice, in whatever style."""
@@ -372,6 +372,17 @@ def _may_be_style(error: CallFailed, peer: _Peer, call: Call) -> bool:
     if not isinstance(error, PeerRefused | BadAnswer) or (isinstance(error, PeerRefused) and not _frame_error(error)):
         return False
     return call.method not in peer.methods or _is_unknown_method(error)
+
+
+def _with_all(error: CallFailed, failures: Sequence[CallFailed]) -> CallFailed:
+    """The failure that is told, with those of all forms."""
+    error.tried = tuple(failures)
+    return error
+
+
+def knows_no_form(error: CallFailed) -> bool:
+    """Whether every form of a call was answered with: no such method here."""
+    return all(isinstance(one, PeerRefused | BadAnswer) and _is_unknown_method(one) for one in error.tried or (error,))
 
 
 def _is_unknown_method(error: CallFailed) -> bool:

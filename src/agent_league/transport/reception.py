@@ -28,6 +28,7 @@ from agent_league.protocol.spellings import (
     ONE_METHOD,
     PROTOCOL_VERSIONS,
     REGISTER_PATH,
+    RUN_PATH,
     STYLE_BY_NAME,
     STYLES,
     TOOL_CALL,
@@ -97,8 +98,12 @@ class Reception:
         """What is asked for; raises FrameError."""
         if path is None and (to_the_letter := self._to_the_letter(frame)):
             return to_the_letter
+        if path == RUN_PATH and isinstance(frame, dict) and "jsonrpc" not in frame and not self._strict:
+            return self._understood(Frame.BARE, RUN_PATH.strip("/"), frame, None)
         is_flat = path == REGISTER_PATH and _is_flat(frame)
         asked = self._read(_unflattened(frame) if is_flat else frame)
+        if path == RUN_PATH and asked.method != "start_match":
+            raise self._unknown(asked.method)
         if path == REGISTER_PATH and asked.method not in STYLE_BY_NAME["register"].names:
             raise self._unknown(asked.method)
         if path != REGISTER_PATH or asked.frame is not Frame.BARE or asked.original is not None:

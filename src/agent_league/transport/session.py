@@ -5,7 +5,7 @@ Shared by referees and players; knows neither.
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,9 @@ from agent_league.protocol.tokens import Expired, Verifier, known_by_hash
 from agent_league.protocol.v1.envelope import UUID
 from agent_league.protocol.v1.translation import registration_to_v1
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
+from agent_league.transport.caller import check_machine, find_machines
 from agent_league.transport.manners import Call, Manners
+from agent_league.transport.refusals import is_refusal_of_http, most_telling, sentence_of, what_answers
 from agent_league.transport.retry import reconnect_delay
 
 Remark = Callable[[str], None]
@@ -49,6 +51,8 @@ STRANGERS = (
     ErrorCode.REFEREE_NOT_REGISTERED,
 )
 """What a manager says to somebody whom it doesn't know, or no longer."""
+WELCOMES = ("NONE", "OK", "SUCCESS")
+"""What else may stand for ACCEPTED beside an id, or be missing."""
 UNSUPPORTED_GAME = "Unsupported game type"
 """The protocol's words for a league of a game that the applicant doesn't name."""
 OTHER_GAME = (
@@ -149,10 +153,14 @@ class Session:
         self._asked = -ASK_SECONDS
         self._referees: dict[str, str] = {}
         self._public_key: Any = None
+        self._manager_machines: frozenset[str] = frozenset()
+        """Whence a manager without a key may call: where its name led when we registered."""
         self._match_key: str | None = None
         self._verifier: Verifier | None = None
         self._good: dict[tuple[str, ...], float] = {}
         """Tokens that were found good, with what they were shown for: until when they are, by our loop's time."""
+        self._has_registered = False
+        """Whether a manager has taken us in since we were started: whose it is is decided then."""
         self.agent_id = applicant.wanted_id
         self.token: str | None = None
         self.league_id: str | None = None
@@ -175,6 +183,16 @@ class Session:
         return self._public_key is not None
 
     @property
+    def verifies_callers(self) -> bool:
+        """Whether it matters who calls: a practice player answers anybody."""
+        return self._verify
+
+    @property
+    def is_with_stranger(self) -> bool:
+        """Whether the manager that took us in isn't one of ours: its answer to our registration had no key."""
+        return self.registered.is_set() and not self.has_key
+
+    @property
     def season(self) -> str | None:
         """What tells our league from another one under the same id: its manager's public key."""
         return _text(self._public_key.get("x")) if isinstance(self._public_key, dict) else None
@@ -195,7 +213,8 @@ class Session:
             request = self._applicant.write(self.agent_id, format_utc(self._clock.now()), secret)
             try:
                 answer = await self._apply(request)
-            except CallFailed as error:
+            except CallFailed as failed:
+                error = most_telling(failed)
                 if error.code in STRANGERS and self.token is not None:
                     self.token = None
                     continue
@@ -203,12 +222,14 @@ class Session:
                     raise LeagueFailed(
                         f"{self._manager} answered the registration with {str(redacted(error.answer))[:200]!r}"
                     ) from None
-                if error.is_final:
-                    raise LeagueFailed(f"{self._manager} refuses the registration: {error.message}") from error
+                if error.is_final or is_refusal_of_http(error):
+                    raise LeagueFailed(f"{self._manager} refuses the registration: {sentence_of(error)}") from error
                 failures += 1
-                self._tell_of(failures, error)
+                self._tell_of(failures, failed)
                 await self._rest(reconnect_delay(failures, self._rng))
                 continue
+            if answer.get("public_key") is None:
+                self._manager_machines = await find_machines(self._manager)
             self._accept(answer)
             return
 
@@ -242,6 +263,7 @@ class Session:
             self._key, self._kept = secrets.token_hex(32), False
         self.token = self.league_id = None
         self._public_key = self._match_key = self._verifier = None
+        self._has_registered = False
         self._referees = {}
         self.registered.clear()
 
@@ -286,7 +308,21 @@ class Session:
                 check = partial(verifier.check_manager, token, agent_id=self.agent_id)
                 self._remember((token,), await self._in_time(check))
             self._called.set()
+        elif self._verify and not self.has_key:
+            self._check_machine()
         self._heard = self._time()
+
+    def _check_machine(self) -> None:
+        """Raises a Refusal unless the call comes from where the manager was when we registered."""
+        check_machine(self._manager_machines, f"the league manager at {self._manager}")
+
+    def check_asker(self, machines: Collection[str]) -> None:
+        """Raises a Refusal unless a result comes from a machine that has asked us in its match, or from the manager's.
+
+        Under a manager of ours, and where it doesn't matter who calls, there are other proofs or none.
+        """
+        if self._verify and self.is_with_stranger:
+            check_machine({*machines, *self._manager_machines}, "the referee that has asked us in this match")
 
     async def check_match(self, token: str | None, match_id: str, referee_id: str) -> None:
         """Raises a Refusal unless the manager's signature vouches for the referee of this match."""
@@ -439,7 +475,8 @@ class Session:
             self._log.warning("manager_not_there", manager=self._manager, message=error.message)
         if failures == PATIENT_FAILURES:
             yet = "any more" if self.registered.is_set() else "yet"
-            self._remark(f"No League Manager answers at {self._manager} {yet}; waiting for it.")
+            why = what_answers(self._manager, error)
+            self._remark(f"No League Manager answers at {self._manager} {yet} ({why}); waiting for it.")
 
     def _accept(self, answer: Mapping[str, Any]) -> None:
         status = answer.get("status")
@@ -449,6 +486,8 @@ class Session:
             remedy = OTHER_GAME.format(games=", ".join(self._applicant.game_types)) if other_game else ""
             raise LeagueFailed(f"{self._manager} rejected the registration: {str(why)[:500]}{remedy}")
         agent_id = answer.get(f"{self._applicant.role}_id")
+        if str(status).upper() in WELCOMES and not self._manners.strict:
+            status = "ACCEPTED"  # who gives an id and refuses nothing has accepted
         if status != "ACCEPTED" or not isinstance(agent_id, str):
             raise LeagueFailed(f"{self._manager} answered the registration with {str(redacted(answer))[:200]!r}")
         if not is_safe_name(agent_id):
@@ -458,6 +497,7 @@ class Session:
         self.league_id = _text(answer.get("league_id"))
         self._trust(answer.get("public_key"), _text(answer.get("match_key")))
         self._set_clock(_text(answer.get("timestamp")))
+        self._has_registered = True
         self._save()
         self.registered.set()
         self._log.info("registered", agent_id=agent_id, league_id=self.league_id)
@@ -470,6 +510,11 @@ class Session:
 
     def _trust(self, public_key: Any, match_key: str | None) -> None:
         """From here on only these keys' signatures count; a manager without one can't be told from others."""
+        if self._has_registered and self.has_key and public_key is None:
+            raise LeagueFailed(
+                f"{self._manager} signed what it said when we registered, and now it doesn't: another manager may be"
+                " there. Start this agent again to take part in its league"
+            )
         self._public_key, self._match_key, self._verifier = public_key, match_key, None
         self._good.clear()
         if not self._verify or public_key is None:
@@ -504,7 +549,8 @@ class Session:
             self.league_id = _text(saved.get("league_id"))
             with suppress(LeagueFailed):  # somebody has edited the file: the manager will tell the key again
                 self._trust(saved.get("public_key"), _text(saved.get("match_key")))
-                self.registered.set()
+                if self.has_key or not self._verify:  # whence another manager may call is found out when we register
+                    self.registered.set()
         return key
 
     def _save(self) -> bool:

@@ -22,6 +22,7 @@ from agent_league.protocol.nesting import read_json
 from agent_league.protocol.prompts import PROMPTS, prompt_for
 from agent_league.protocol.resources import RESOURCES, Resource, resource_for
 from agent_league.protocol.tools import ToolForm, tool_form
+from agent_league.transport.caller import CALLER_ADDRESS
 from agent_league.transport.http_server import bearer_of
 from agent_league.transport.mcp import Agent
 from agent_league.transport.mcp.updates import Updates
@@ -97,6 +98,8 @@ class _Served:
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if ctx.request is not None and ctx.request.client:  # a session's task began with another call
+            CALLER_ADDRESS.set(ctx.request.client.host)
         answer = await self._ask(params.name, params.arguments or {}, _bearer(ctx))
         text = types.TextContent(type="text", text=orjson.dumps(answer).decode())
         return types.CallToolResult(content=[text], structured_content=answer, is_error=_is_error(answer))
