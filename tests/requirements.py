@@ -1173,6 +1173,41 @@ REQUIREMENTS = (
         "league/overlap::a_manager_that_takes_over_between_open_rounds_goes_on_with_all_of_them",
     ),
     needs(
+        "P 4",
+        "A referee that is gone is waited for, and nothing is void; page and terminal say so.",
+        "league/silent_referee::a_referee_that_is_gone_is_waited_for_and_nothing_is_void",
+        "web/overview::a_league_without_a_referee_says_that_it_waits",
+    ),
+    needs(
+        "P 4",
+        "A match that a living referee lets go overdue twice, with no other to give it to, is void: counts for nobody, "
+        "ROUND_COMPLETED and files say so, the manager sends no GAME_OVER.",
+        "league/silent_referee::a_match_that_the_only_referee_never_reports_is_void_after_it_was_overdue_twice",
+        "league/silent_referee::a_guest_that_never_reports_gets_the_time_of_a_guest_and_no_more",
+        "league/silent_referee::where_there_is_another_referee_it_gets_the_match_and_nothing_is_void",
+        "league/silent_referee::void_matches_survive_a_manager_that_is_replaced",
+        "simulation/simulation::a_league_whose_only_referee_never_reports_ends_with_every_match_void",
+    ),
+    needs(
+        "P 4",
+        "A report of a void match is still taken until its round is completed.",
+        "league/silent_referee::a_late_report_is_taken_until_the_round_is_completed_and_refused_after",
+    ),
+    needs(
+        "P 4",
+        "A referee of ours that learns of a void match tells its players: TECHNICAL_LOSS, no winner, void.",
+        "referee/match::players_are_told_that_a_match_is_void_whose_report_came_too_late",
+        "referee/match::a_match_that_is_void_when_its_round_is_completed_is_given_up_while_it_is_played",
+        "players/history::a_match_that_turns_out_to_be_void_is_taken_back_and_counts_for_nothing",
+    ),
+    needs(
+        "P 4",
+        "What the players of an overdue match have refused is asked for and shown, with code and sentence, made safe.",
+        "league/silent_referee::what_the_players_refused_is_asked_for_and_shown",
+        "league/silent_referee::strangers_words_are_made_safe_and_bounded",
+        "players/history::what_a_player_refused_about_a_match_is_in_its_state_each_kind_once_and_bounded",
+    ),
+    needs(
         "Performance",
         "A thousand registered players in a league of few rounds work.",
         "cli/run::a_league_of_few_rounds_ends_after_them",

@@ -22,7 +22,10 @@ from agent_league.model.events import (
     LeagueResumed,
     LeagueStarted,
     MatchFinished,
+    MatchNotTaken,
+    MatchOverdue,
     PauseChanged,
+    RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
     RoundStarted,
@@ -58,7 +61,7 @@ class Faults:
 
 
 class Silence:
-    """Shows nothing but a pause, for which somebody may wait in vain."""
+    """Shows nothing but what somebody may wait for in vain: a pause, a referee, a match that hangs."""
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +70,7 @@ class Silence:
         """Nothing to close."""
 
     def show(self, event: Event | None) -> None:
-        if isinstance(event, PauseChanged):
+        if isinstance(event, PauseChanged | MatchOverdue | MatchNotTaken | RefereeWaitChanged):
             self.remark(remark_on(event) or "")
 
     def remark(self, sentence: str) -> None:
@@ -91,6 +94,7 @@ class LeagueView:
         self._expected = len(plan.seats) - 1 + plan.people
         self._names: dict[str, str] = {}
         self._agents: set[str] = set()
+        self._finished: set[str] = set()
         self._standings: Standings | None = None
         self._remarks: list[str] = []
         self._faults = Faults()
@@ -129,7 +133,9 @@ class LeagueView:
                 if self._standings is not None:
                     self._standings.record(event.result)
                 self._faults.note(event.result)
-                self._progress.advance(self._bar)
+                if event.result.match_id not in self._finished:  # a void match may still be reported
+                    self._finished.add(event.result.match_id)
+                    self._progress.advance(self._bar)
             case _:
                 if event and (sentence := remark_on(event)):
                     self.remark(sentence)
@@ -176,6 +182,8 @@ def remark_on(event: Event) -> str | None:
         case RegistrationChanged():
             closed = "Registration is closed; `league admin open` opens it again."
             sentence = "Registration is open again." if event.is_open else closed
+        case MatchOverdue() | MatchNotTaken() | RefereeWaitChanged():
+            sentence = f"{event.sentence}."
         case PauseChanged():
             paused = "The league is paused; `league admin resume` goes on."
             sentence = paused if event.is_paused else "The league goes on."

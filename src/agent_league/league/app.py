@@ -42,6 +42,8 @@ from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.peer import Line
 from agent_league.version import __version__
 
+TOKEN_SPANS = 3
+"""How many times as long as a match may take its tokens are good: it may go overdue twice before its end is told."""
 STATES = {
     Phase.REGISTRATION: AgentState.REGISTERED,
     Phase.RUNNING: AgentState.ACTIVE,
@@ -83,7 +85,7 @@ class LeagueManager:
         strict = system.tolerance.strict
         manners = Manners(carrier, strict=strict, meter=self.meter)
         key = SigningKey.load(saved.season.signing_key)
-        passes = Passes(key, self.season.league_id, self._clock, system.heartbeat.match_sec)
+        passes = Passes(key, self.season.league_id, self._clock, TOKEN_SPANS * system.heartbeat.match_sec)
         words = ManagerWords(self.season, self._clock, passes)
         self._records = Records(self.season, settings.home, self._clock, self.log)
         self._journal.on_commit = self._records.committed

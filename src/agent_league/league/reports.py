@@ -8,7 +8,7 @@ import orjson
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.details import Details
 from agent_league.log import redacted
-from agent_league.model.results import OVERRULED, MatchResult, Outcome, Scoring, Termination
+from agent_league.model.results import OVERRULED, UNREPORTED, MatchResult, Outcome, Scoring, Termination
 from agent_league.model.schedule import Pairing
 from agent_league.protocol.checks import read_fields, shown
 from agent_league.protocol.spellings import candidates
@@ -20,6 +20,8 @@ MOST_NOTES = 20
 LONGEST_NOTE = 200
 """Of what a referee says it put up with."""
 ENDINGS = {str(termination): termination for termination in Termination}
+LEAGUES_OWN = (OVERRULED, UNREPORTED)
+"""Details that only the league itself may give."""
 NOTHING: Mapping[str, tuple[str, ...]] = {}
 """Shared by the many results in which nothing was put up with."""
 
@@ -91,4 +93,4 @@ def _kept(details: Mapping[str, Any]) -> Details:
     size = len(orjson.dumps(details))
     if size > LONGEST_DETAILS:
         return Details.of({"cut_from_bytes": size})
-    return Details.of(redacted({name: value for name, value in details.items() if name != OVERRULED}))
+    return Details.of(redacted({name: value for name, value in details.items() if name not in LEAGUES_OWN}))

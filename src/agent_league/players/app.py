@@ -1,6 +1,7 @@
 """The Player, put together: an agent that registers, joins, decides and remembers."""
 
 import asyncio
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -8,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from agent_league.clock import Clock, SystemClock
+from agent_league.clock import Clock, SystemClock, format_utc
 from agent_league.config import SystemConfig
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.games.registry import declared
@@ -56,6 +57,8 @@ from agent_league.version import __version__
 
 TOLD_GAMES = 200
 """The latest games in an answer to `get_player_state`, which must not grow without end."""
+KEPT_REFUSALS = 50
+LONGEST_REFUSAL = 300
 _of_row = attrgetter(*StandingsRow.__slots__)
 _voucher = attrgetter("match_id", "referee_token_sha256")
 BEFORE = {AgentState.REGISTERED: AgentState.INIT, AgentState.ACTIVE: AgentState.REGISTERED}
@@ -144,7 +147,11 @@ class Player:
         strict = settings.system.tolerance.strict
         self.changes = Changes()
         table = {**self._tools(), **(tools or {})}
-        self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict, meter=self.meter)
+        self._refusals: deque[dict[str, Any]] = deque(maxlen=KEPT_REFUSALS)
+        """The latest calls about matches that we refused; the manager asks for them where a match hangs."""
+        self.dispatcher = Dispatcher(
+            self, table, self._clock, self.log, strict=strict, refused=self._note_refusal, meter=self.meter
+        )
 
     @property
     def agent_id(self) -> str:
@@ -366,7 +373,9 @@ class Player:
             counted = "wins" if self._settings.protocol == PROTOCOL_V1 else "points"
             place = f"{self.agent_id} is number {own.rank} with {own.points} {counted}; " if own else ""
             over = replace(over, rank=own.rank, points=own.points) if own else over
-            self._remark(f"The league is over: {place}the champion is {message.champion.player_id}.{self._outlook}")
+            has_winner = any(row.played for row in message.final_standings) or not message.final_standings
+            won = f"the champion is {message.champion.player_id}" if has_winner else "no match counted, and nobody won"
+            self._remark(f"The league is over: {place}{won}.{self._outlook}")
         self._end(over)
         return OK
 
@@ -400,7 +409,18 @@ class Player:
             "state": str(self.state),
             "league_id": self._session.league_id,
             **(history.content(TOLD_GAMES) if history else {"stats": {}, "matches": [], "opponents": {}}),
+            "refusals": list(self._refusals),
         }
+
+    def _note_refusal(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
+        """Keeps a refusal of a call about a match, each kind once."""
+        match_id = params.get("match_id")
+        if not isinstance(match_id, str) or not is_safe_name(match_id):
+            return
+        told = {"method": method, "error_code": str(refusal.code), "message": refusal.message[:LONGEST_REFUSAL]}
+        entry = {"match_id": match_id, **told}
+        if not any(entry.items() <= known.items() for known in self._refusals):
+            self._refusals.append({"at": format_utc(self._clock.now()), **entry})
 
     def _tell(self, happening: Happening) -> None:
         """To whoever watches; what costs something to tell is made only where somebody does."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from agent_league.clock import Clock, SystemClock
-from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
+from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused, Refusal
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import Game, UnknownGame, declared, is_from_source, playable
 from agent_league.games.tryout import breakdown
@@ -112,7 +112,9 @@ class Referee:
         self._group: asyncio.TaskGroup | None = None
         self._done = asyncio.Event()
         known: Mapping[str, MatchPlay | PastMatch] = ChainMap[str, Any](self._matches, self._past)  # type: ignore[arg-type]
-        handlers = RefereeHandlers(known, self._running, self._ordered, self._announced, self._league_completed)
+        handlers = RefereeHandlers(
+            known, self._running, self._ordered, self._announced, self._league_completed, self._give_up
+        )
         self.changes = Changes()
         table = {**handlers.table(), **(tools or {})}
         self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict, meter=self.meter)
@@ -357,6 +359,15 @@ class Referee:
             broken_off = f" was broken off, and nobody wins: {play.fault}"
             self._remark(match_id + (broken_off if play.fault else f": {verdict.reason}"))
             counts = await self._report(play)
+            if play.is_void:
+                await self._tell_void(play)
+        except asyncio.CancelledError:
+            if not play.is_void:
+                raise
+            counts = False
+            if current := asyncio.current_task():
+                current.uncancel()
+            await self._tell_void(play)
         except Exception as error:  # noqa: BLE001 - one match's fault must not end the others
             self.log.error("match_failed", match_id=match_id, error=repr(error))
         finally:
@@ -366,6 +377,22 @@ class Referee:
             del self._running[match_id], self._matches[match_id]
             self._past.put(play, content)
         self._begin_waiting()
+
+    def _give_up(self, match_ids: Iterable[str]) -> None:
+        """Gives up those of our matches that the league has made void: nobody waits for their results any more."""
+        for match_id in match_ids:
+            if (task := self._running.get(match_id)) and not self._matches[match_id].is_void:
+                self._matches[match_id].is_void = True
+                task.cancel()
+
+    async def _tell_void(self, play: MatchPlay) -> None:
+        """Tells the players of a match that the league made void before it had our report that it counts for nobody."""
+        match_id = play.match.match_id
+        play.is_void = True
+        fault = "the league made it void, as it had no report of it in time"
+        self.log.warning("match_void", match_id=match_id)
+        self._remark(f"{match_id} is void and counts for nobody: {fault}.")
+        await play.abort(fault)
 
     async def _judged(self, play: MatchPlay) -> Verdict:
         """The verdict of the match; one that breaks down on our side ends without a winner, and nobody waits for it."""
@@ -398,6 +425,7 @@ class Referee:
                     await self._session.renew(token)
                     continue
                 if error.is_final:
+                    play.is_void = _says_void(error)
                     self.log.warning("report_refused", match_id=play.match.match_id, message=error.message)
                     return False
                 failures += 1
@@ -441,6 +469,14 @@ class Referee:
     def _notice_noted(self, player_id: str, error: CallFailed | None) -> None:
         if error is not None:
             self.log.warning("notice_failed", player_id=player_id, error_code=error.code, message=error.message)
+
+
+def _says_void(error: CallFailed) -> bool:
+    """Whether a manager refuses a report because the match was made void without it."""
+    frame = error.answer if isinstance(error, PeerRefused) and isinstance(error.answer, dict) else {}
+    refusal = frame.get("result", frame)
+    context = refusal.get("context") if isinstance(refusal, dict) else None
+    return isinstance(context, dict) and context.get("void") is True
 
 
 def _is_kept(order: v2.StartMatch) -> bool:

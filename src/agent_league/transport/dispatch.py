@@ -31,6 +31,8 @@ Handler = Callable[[Any], Awaitable[Reply]]
 
 Tolerated = Callable[[str, Sequence[str]], None]
 """Told what was put up with, and of whom."""
+Refused = Callable[[str, Mapping[str, Any], Refusal], None]
+"""Told of each call that was refused: its method and parameters, and why."""
 Unregistered = Callable[[str, str], None]
 """Told whose registration could not be read, and why."""
 
@@ -83,12 +85,14 @@ class Dispatcher:
         strict: bool = False,
         tolerated: Tolerated | None = None,
         unregistered: Unregistered | None = None,
+        refused: Refused | None = None,
         meter: Meter | None = None,
     ) -> None:
         self._host = host
         self._meter = meter or Meter()
         self._tolerated = tolerated
         self._unregistered = unregistered
+        self._refused = refused
         self._tools = {name: (METHODS[name], handler) for name, handler in handlers.items()}
         self._reception = Reception(host.role, self._tools, strict=strict)
         self._strict = strict
@@ -293,6 +297,8 @@ class Dispatcher:
             message=refusal.message,
             **({"match_id": shown(asked.params["match_id"])} if "match_id" in asked.params else {}),
         )
+        if self._refused:
+            self._refused(asked.method, asked.params, refusal)
         known = METHODS.get(asked.method)
         if self._unregistered and known and known.caller is Caller.APPLICANT:
             self._unregistered(str(shown(asked.params.get("sender"))), f"{refusal.code} {refusal.message}")
