@@ -1208,6 +1208,21 @@ REQUIREMENTS = (
         "players/history::what_a_player_refused_about_a_match_is_in_its_state_each_kind_once_and_bounded",
     ),
     needs(
+        "REL",
+        "A store that can't be written shows in `/health`; a database that is deleted, emptied or exchanged is noticed.",
+        "league/lost_store::health_says_that_an_idle_store_can_not_be_written_and_that_it_can_again",
+        "league/lost_store::a_database_that_is_taken_away_from_a_running_league_is_noticed",
+        "league/lost_store::a_database_that_is_put_back_is_written_to_again_and_nothing_is_lost",
+        "league/lost_store::a_league_whose_database_is_lost_at_the_start_is_named",
+    ),
+    needs(
+        "REL",
+        "Damaged settings, keys, credentials and rows get a sentence that names them and what to do.",
+        "league/lost_store::a_damaged_league_in_the_store_gets_a_sentence",
+        "config/loader::a_damaged_file_gets_a_sentence_that_says_what_to_do",
+        "storage/credentials::damaged_credentials_are_named_and_the_agent_registers_without_them",
+    ),
+    needs(
         "Performance",
         "A thousand registered players in a league of few rounds work.",
         "cli/run::a_league_of_few_rounds_ends_after_them",

@@ -83,7 +83,7 @@ def run(
     --game GAME has an id and data of its own, league_GAME, unless --league-id names another.
     """
     from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.beginning import alone, begin_anew, keep_request, progress, resumed, unfinished
+    from agent_league.arena.beginning import alone, begin_anew, keep_request, lost_league, progress, resumed, unfinished
     from agent_league.arena.hosting import check_ports
     from agent_league.arena.plan import LeagueRequest, make_plan
     from agent_league.players.strategies import unsuited
@@ -127,6 +127,8 @@ def run(
                     f" `league run --resume{which}` or `league manager{which}`, put it aside with --new, or play"
                     " elsewhere with --home."
                 )
+            if not new and (lost := lost_league(home, plan.league.league_id, store)):
+                say(lost)
             if moved := begin_anew(home, plan.league.league_id, store, plan.seats):
                 say(f"The data of an earlier league was moved to {moved}.")
             keep_request(replace(request, store=None), plan.league.league_id, loader.overrides)

@@ -20,7 +20,7 @@ from agent_league.league.readings import readings_of
 from agent_league.league.records import Records
 from agent_league.league.season import Phase, Season
 from agent_league.league.settings import ManagerSettings
-from agent_league.league.takeover import league_of, open_store, taken_up
+from agent_league.league.takeover import league_of, naming_damage, open_store, taken_up
 from agent_league.league.tokens import new_token, token_hash
 from agent_league.league.updates import changed_by
 from agent_league.league.words_v1 import ManagerWordsV1
@@ -76,20 +76,24 @@ class LeagueManager:
         self.log = JsonLogger("league", settings.league.league_id, paths.logs, level=system.logging.level)
         store = store or open_store(settings.home, settings.store)
         saved = taken_up(store, settings.league, self._clock)
-        league = league_of(saved, settings.league)
+        with naming_damage(settings.league.league_id):
+            league = league_of(saved, settings.league)
+            key = SigningKey.load(saved.season.signing_key)
         self._journal = Journal(store, saved.season.season_id, self.log, rng, offload)
-        self.season = Season(league, system, saved.season, self._journal.note)
-        self.season.restore(saved)
+        with naming_damage(settings.league.league_id):
+            self.season = Season(league, system, saved.season, self._journal.note)
+            self.season.restore(saved)
         self.meter = Meter()
         line = Line(carrier, self.meter)
         strict = system.tolerance.strict
         manners = Manners(carrier, strict=strict, meter=self.meter)
-        key = SigningKey.load(saved.season.signing_key)
         passes = Passes(key, self.season.league_id, self._clock, TOKEN_SPANS * system.heartbeat.match_sec)
         words = ManagerWords(self.season, self._clock, passes)
         self._records = Records(self.season, settings.home, self._clock, self.log)
         self._journal.on_commit = self._records.committed
-        self._journal.on_trouble = lambda why: self.season.note_store(is_there=why is None, why=why or "")
+        self._journal.on_trouble = self._note_store
+        self._store_trouble: str | None = None
+        """Why the store can't be written, as long as that is so."""
         words_v1 = ManagerWordsV1(self.season, self._clock)
         self._announcer = Announcer(self.season, words, words_v1, passes, line, manners, system.timeouts, self.log)
         self._prober = Prober(self.season, passes, line, system)
@@ -146,9 +150,18 @@ class LeagueManager:
     def audience(self, bearer: str | None) -> frozenset[Caller] | None:
         return self._gate.audience(bearer, self._clock.now())
 
+    def _note_store(self, why: str | None) -> None:
+        self._store_trouble = why
+        self.season.note_store(is_there=why is None, why=why or "")
+
     def health(self) -> dict[str, Any]:
+        """How it is. Whoever asks has the store tried, at most every few seconds: an idle league writes nothing."""
+        is_kept = self._store_trouble is None and not self._journal.broken.done() and self._journal.trouble is None
+        if self._store_trouble is None and not self._journal.broken.done() and self._journal.try_store():
+            self.season.touch()
         return {
-            "status": "ok",
+            "status": "ok" if is_kept else "store_unavailable",
+            "store": "ok" if is_kept else "can't be written; results wait until it can. The manager's log says why",
             "role": str(self.role),
             "id": SENDER,
             "state": str(STATES[self.season.phase]),

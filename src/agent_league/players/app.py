@@ -373,7 +373,8 @@ class Player:
             counted = "wins" if self._settings.protocol == PROTOCOL_V1 else "points"
             place = f"{self.agent_id} is number {own.rank} with {own.points} {counted}; " if own else ""
             over = replace(over, rank=own.rank, points=own.points) if own else over
-            has_winner = any(row.played for row in message.final_standings) or not message.final_standings
+            played = [(row.model_extra or {}).get("played", 1) for row in message.final_standings]
+            has_winner = any(played) or not played
             won = f"the champion is {message.champion.player_id}" if has_winner else "no match counted, and nobody won"
             self._remark(f"The league is over: {place}{won}.{self._outlook}")
         self._end(over)

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, NoReturn, Protocol
 
 from agent_league.clock import Clock, format_utc, parse_utc
-from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, OtherAnswer, Refusal
+from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, OtherAnswer, Refusal
 from agent_league.log import JsonLogger, redacted
 from agent_league.model.agents import Role
 from agent_league.model.names import is_safe_name
@@ -462,7 +462,12 @@ class Session:
 
     def _recall(self) -> str | None:
         """Takes up an earlier life; its key, where it had one."""
-        saved = self._credentials.load()
+        try:
+            saved = self._credentials.load()
+        except DamagedFile as error:
+            self._log.warning("credentials_damaged", message=str(error))
+            self._remark(str(error))
+            saved = {}
         agent_id, key = _text(saved.get("agent_id")), _text(saved.get("application_key"))
         if agent_id and is_safe_name(agent_id):
             self.agent_id = agent_id
