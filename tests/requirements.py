@@ -1209,7 +1209,7 @@ REQUIREMENTS = (
     ),
     needs(
         "REL",
-        "A store that can't be written shows in `/health`; a database that is deleted, emptied or exchanged is noticed.",
+        "A store that can't be written shows in `/health`; one that is deleted, emptied or exchanged is noticed.",
         "league/lost_store::health_says_that_an_idle_store_can_not_be_written_and_that_it_can_again",
         "league/lost_store::a_database_that_is_taken_away_from_a_running_league_is_noticed",
         "league/lost_store::a_database_that_is_put_back_is_written_to_again_and_nothing_is_lost",

@@ -19,6 +19,7 @@ from agent_league.storage.base import DISMISSED, Saved
 from agent_league.storage.files import read_object, write_json
 from agent_league.storage.lock import Locked, holder_of, locked
 from agent_league.storage.paths import DataPaths
+from agent_league.transport.hosts import place_of
 
 
 @contextmanager
@@ -111,6 +112,16 @@ def begin_anew(home: Path, league_id: str, store: str | None, seats: Sequence[Se
     moved = archive_league(home, league_id, label, sorted(players))
     write_json(DataPaths(home).store_name(league_id), {"store": opened.name_in(home)})
     return moved
+
+
+def note_endpoint(home: Path, league_id: str, endpoint: str) -> str | None:
+    """Writes down where a league is conducted; where it was until now, if that is another place."""
+    file = DataPaths(home).store_name(league_id)
+    kept = read_object(file) or {}
+    earlier = kept.get("endpoint")
+    write_json(file, {**kept, "endpoint": endpoint})
+    has_moved = isinstance(earlier, str) and place_of(earlier) != place_of(endpoint)
+    return earlier if has_moved else None
 
 
 def _check_store(home: Path, league_id: str, name: str) -> None:

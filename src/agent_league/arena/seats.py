@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from agent_league.arena.addresses import own_endpoint
 from agent_league.arena.rulebook import Rulebook
 from agent_league.config import PlayerDefaults
 from agent_league.league.settings import ManagerSettings
@@ -84,7 +85,10 @@ class ManagerSeat(Seat):
     def take(self, carrier: Carrier, watchers: Watchers) -> "LeagueManager":
         from agent_league.league.app import LeagueManager  # noqa: PLC0415 - see above
 
-        return LeagueManager(self.settings, carrier, watch=watchers.league, tools=Rulebook(self.settings).table())
+        settings = replace(
+            self.settings, endpoint=own_endpoint(self.host, self.port, self.settings.system.network.base_host)
+        )
+        return LeagueManager(settings, carrier, watch=watchers.league, tools=Rulebook(settings).table())
 
     def other_paths(self, agent: Agent) -> dict[str, Answer]:
         """Registrations in forms of others."""

@@ -62,7 +62,7 @@ def manager(
     --game GAME has an id and data of its own, league_GAME, unless --league-id names another.
     """
     from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.beginning import alone, begin_anew, lost_league, progress, unfinished
+    from agent_league.arena.beginning import alone, begin_anew, lost_league, note_endpoint, progress, unfinished
     from agent_league.arena.checks import check_size, chosen_league
     from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import ManagerSeat, Watchers
@@ -99,6 +99,10 @@ def manager(
                 say(lost)
             if moved := begin_anew(home, league.league_id, store):
                 say(f"The data of an earlier league was moved to {moved}.")
+        if (earlier := note_endpoint(home, league.league_id, endpoint)) and saved:
+            say(
+                f"It was conducted at {earlier}. Agents of this package find it at {endpoint}; tell others to go there."
+            )
         per_round, full = league.scheduling.matches_per_round, players // 2
         if per_round is not None and per_round < full:
             say(f"Rounds are split: scheduling.matches_per_round is {per_round}, a full round has {full} matches.")

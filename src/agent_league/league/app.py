@@ -87,7 +87,8 @@ class LeagueManager:
         line = Line(carrier, self.meter)
         strict = system.tolerance.strict
         manners = Manners(carrier, strict=strict, meter=self.meter)
-        passes = Passes(key, self.season.league_id, self._clock, TOKEN_SPANS * system.heartbeat.match_sec)
+        match_seconds = TOKEN_SPANS * system.heartbeat.match_sec
+        passes = Passes(key, self.season.league_id, self._clock, match_seconds, settings.endpoint)
         words = ManagerWords(self.season, self._clock, passes)
         self._records = Records(self.season, settings.home, self._clock, self.log)
         self._journal.on_commit = self._records.committed
@@ -191,6 +192,8 @@ class LeagueManager:
     def _take_up(self) -> None:
         """Goes on where an earlier manager of this season stopped."""
         self._records.refresh()
+        if self._settings.endpoint:
+            self._prober.tell_address()
         if self.season.phase is Phase.REGISTRATION:
             self._start_if_complete()
         else:

@@ -22,3 +22,5 @@ class ManagerSettings:
     """Whether it serves pages beside `/mcp`."""
     seats: bool = True
     """Whether people may take seats on those pages."""
+    endpoint: str | None = None
+    """Where it listens; agents are told with the manager's signature, and go there if it doesn't answer where it was."""

@@ -134,8 +134,9 @@ class Player:
             verify=settings.system.security.verify_callers,
             remark=remark,
             rng=rng,
+            allowed_hosts=settings.system.network.allowed_hosts,
         )
-        self._stay = Stay(self._session, Line(carrier, self.meter), settings.manager, self._remark, rng)
+        self._stay = Stay(self._session, Line(carrier, self.meter), self._remark, rng)
         self._sensors = Sensors(settings.seed, settings.display_name, self._clock)
         self._decision = Decision(strategy, self.log, self._decided)
         repeatable = settings.seed is not None
@@ -179,6 +180,7 @@ class Player:
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
         if envelope is None:
+            await self._session.hear(bearer)
             return None
         if self._settings.system.security.verify_callers:
             await self._session.ready()

@@ -100,6 +100,7 @@ class Referee:
             verify=system.security.verify_callers,
             remark=remark,
             rng=rng,
+            allowed_hosts=system.network.allowed_hosts,
         )
         self._running: dict[str, asyncio.Task[None]] = {}
         self._matches: dict[str, MatchPlay] = {}
@@ -134,6 +135,8 @@ class Referee:
             check_manager(params.get("sender"))
             await self._session.ready()
             await self._session.check_manager(bearer)
+        else:
+            await self._session.hear(bearer)
         if envelope:
             self._session.check_league(envelope.league_id)
         return None
@@ -418,7 +421,7 @@ class Referee:
             try:
                 report = play.report(token or "")
                 bearer = token if report.protocol == PROTOCOL_V1 else None  # its messages have no place for one
-                await self._manners.tell(self._settings.manager, report, limit, bearer)
+                await self._manners.tell(self._session.manager, report, limit, bearer)
             except CallFailed as error:
                 if error.code is ErrorCode.AUTH_TOKEN_INVALID and renewals < MAX_RENEWALS:
                     renewals += 1  # it has expired, or another of our calls has just got a new one
@@ -432,6 +435,7 @@ class Referee:
                 self.log.warning("report_failed", match_id=play.match.match_id, message=error.message)
                 if self._done.is_set():
                     return None
+                self._session.try_elsewhere()
                 await asyncio.sleep(reconnect_delay(failures, self._desk.rng))
             else:
                 return True
