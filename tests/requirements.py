@@ -1217,6 +1217,13 @@ REQUIREMENTS = (
     ),
     needs(
         "REL",
+        "A manager that takes over at another address is followed by its signature alone, or an agent says why not.",
+        "league/moved_manager::agents_follow_a_manager_that_takes_over_at_another_address",
+        "league/moved_manager::only_the_managers_signature_moves_it_and_only_to_where_an_agent_may_call",
+        "league/moved_manager::the_place_of_a_league_is_noted_and_a_move_is_told",
+    ),
+    needs(
+        "REL",
         "Damaged settings, keys, credentials and rows get a sentence that names them and what to do.",
         "league/lost_store::a_damaged_league_in_the_store_gets_a_sentence",
         "config/loader::a_damaged_file_gets_a_sentence_that_says_what_to_do",

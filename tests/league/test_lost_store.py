@@ -46,6 +46,11 @@ def empty(file: Path) -> None:
     file.write_bytes(b"")
 
 
+def remove_all(file: Path) -> None:
+    for part in ("", "-wal", "-shm"):
+        Path(f"{file}{part}").unlink(missing_ok=True)
+
+
 def exchange(file: Path) -> None:
     delete(file)
     shutil.copy(file.with_name("elsewhere.db"), file)
@@ -123,8 +128,7 @@ async def test_a_league_whose_database_is_lost_at_the_start_is_named(home: Path,
     assert await here.start() == {"status": "ok"}
     here.manager._records.save()
     assert lost_league(home, LEAGUE_ID, None) is None
-    for part in (database(home), *home.glob("data/league.db-*")):
-        part.unlink()
+    remove_all(database(home))
     if how == "emptied":
         database(home).write_bytes(b"")
     told = lost_league(home, LEAGUE_ID, None)

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 from agent_league.arena.beginning import note_endpoint
@@ -17,6 +16,7 @@ from agent_league.players.strategies.random_choice import RandomChoice
 from agent_league.protocol.tokens import SigningKey
 from agent_league.referee.app import Referee
 from agent_league.storage.memory import Memory, MemoryStore
+from agent_league.testing.peers import Params
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from agent_league.transport.memory import MemoryNetwork
 from tests.players.chair import chair, player_settings
@@ -77,10 +77,9 @@ async def test_agents_follow_a_manager_that_takes_over_at_another_address(home: 
 
 
 def token(key: SigningKey, at: str, since: float = 1000.0) -> str:
-    clock = VirtualClock()
-    started = replace(clock, skew=since) if hasattr(clock, "__dataclass_fields__") else VirtualClock(since)
+    now, started = VirtualClock().now(), VirtualClock(since).now()
     return key.manager_token(
-        league_id="league_2025_even_odd", audience="P01", now=clock.now(), lifetime=600, at=at, since=started.now()
+        league_id="league_2025_even_odd", audience="P01", now=now, lifetime=600, at=at, since=started
     )
 
 
@@ -88,7 +87,7 @@ def token(key: SigningKey, at: str, since: float = 1000.0) -> str:
 async def test_only_the_managers_signature_moves_it_and_only_to_where_an_agent_may_call(home: Path) -> None:
     key = SigningKey.new()
 
-    async def accept(params: dict[str, str]) -> dict[str, object]:
+    async def accept(params: Params) -> dict[str, object]:
         return {
             "message_type": "LEAGUE_REGISTER_RESPONSE",
             "protocol": "league.v2",

@@ -38,7 +38,7 @@ class Prober:
                 self._begin(member.agent_id)
 
     def tell_address(self) -> None:
-        """Calls every agent of ours once: a manager that has moved is known by its signature, and where it is by that."""
+        """Calls every agent of ours once: the token beside the call says where a manager that has moved is now."""
         for member in self._season.roster:
             if member.is_ours:
                 self._calls.add(call := asyncio.create_task(self._call(member)))

@@ -23,4 +23,4 @@ class ManagerSettings:
     seats: bool = True
     """Whether people may take seats on those pages."""
     endpoint: str | None = None
-    """Where it listens; agents are told with the manager's signature, and go there if it doesn't answer where it was."""
+    """Where it listens; agents are told so with its signature, and go there if it doesn't answer where it was."""

@@ -17,7 +17,7 @@ from agent_league.clock import Clock, format_utc, parse_utc
 from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, OtherAnswer, Refusal
 from agent_league.log import JsonLogger, redacted
 from agent_league.model.agents import Role
-from agent_league.model.names import is_safe_name
+from agent_league.model.names import is_safe_name, printable
 from agent_league.protocol import v2
 from agent_league.protocol.checks import shown
 from agent_league.protocol.envelope import Message
@@ -193,10 +193,11 @@ class Session:
         if place_of(address) in {place_of(self._manager), place_of(self._elsewhere or self._manager)}:
             return
         if problem := endpoint_problem(address, self._allowed_hosts):
-            self._log.warning("manager_moved", manager=address[:LONGEST_ADDRESS], problem=problem)
+            address = printable(address[:LONGEST_ADDRESS])
+            self._log.warning("manager_moved", manager=address, problem=problem)
             self._remark(
-                f"The League Manager says that it is at {address[:LONGEST_ADDRESS]} now, which this agent may not call: "
-                f"{problem}. Start it again with --manager and an address that it may."
+                f"The League Manager says that it is at {address} now, which this agent may not call: {problem}. "
+                "Start it again with --manager and an address that it may."
             )
             return
         self._log.info("manager_moved", manager=address, earlier=self._manager)
