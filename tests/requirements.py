@@ -1235,6 +1235,31 @@ REQUIREMENTS = (
         "cli/run::a_league_of_few_rounds_ends_after_them",
     ),
     needs(
+        "CLI",
+        "Of several leagues in a folder the running or the latest one is shown, and named.",
+        "cli/show::of_several_leagues_the_latest_is_shown_and_named",
+        "cli/show::of_several_leagues_the_one_that_runs_is_shown_though_another_is_later",
+        "cli/logs::match_ids_come_again_in_other_leagues_and_seasons_which_stay_out",
+        "cli/logs::a_line_that_names_no_league_is_in_none_of_several",
+    ),
+    needs(
+        "CLI",
+        "A command that is printed runs as printed.",
+        "cli/run::the_command_that_is_printed_for_an_interrupted_run_continues_it",
+    ),
+    needs(
+        "REL",
+        "Names that are ids or roles, and look-alikes of a name already taken, are refused.",
+        "league/roster::a_name_that_is_an_id_or_a_role_is_rejected",
+        "league/roster::a_look_alike_of_a_name_that_is_taken_is_rejected",
+    ),
+    needs(
+        "MCP",
+        "Ids and words of others stand under `untrusted` in a seat's errors too.",
+        "gateway/server::ids_that_others_chose_stand_under_untrusted_in_errors_too",
+        "gateway/server::what_a_manager_says_when_it_refuses_stands_under_untrusted",
+    ),
+    needs(
         "Performance",
         "Connections are kept alive and bounded per peer; plain calls are answered as all others are.",
         "transport/http_client::no_more_than_some_connections_are_kept_to_one_peer",
