@@ -4,6 +4,7 @@
     ├── UserError              something the person at the keyboard can mend; exit code 2
     │   ├── ConfigError        a file or setting: names the file and the path in it
     │   └── PortInUse          an address that somebody else listens on
+    ├── DamagedFile            a file of an agent's own holds nothing of use; it goes on without it
     ├── LeagueFailed           a league could not be played to its end; exit code 1
     ├── Refusal                a league message we refuse: answered with a LEAGUE_ERROR
     ├── FrameError             not even a JSON-RPC request: answered with a JSON-RPC error
@@ -99,6 +100,10 @@ class PortInUse(UserError):
     def __init__(self, host: str, port: int, wanted_by: str, hint: str = "") -> None:
         super().__init__(f"Port {port} on {host} is in use, and {wanted_by} needs it. {hint}".rstrip())
         self.port = port
+
+
+class DamagedFile(AgentLeagueError):
+    """A file that an agent wrote for itself holds something else now; whoever needs it goes on without it."""
 
 
 class LeagueFailed(AgentLeagueError):

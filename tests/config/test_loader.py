@@ -150,7 +150,7 @@ def test_what_is_not_json_is_named_with_its_line(home: Path, file: str) -> None:
 
 
 @pytest.mark.parametrize("file", LOADERS)
-@pytest.mark.parametrize(("content", "problem"), [(b"[]", "found list"), (b"\xff\xfe{}", "can't be read")])
+@pytest.mark.parametrize(("content", "problem"), [(b"[]", "found list"), (b"\xff\xfe{}", "not text in UTF-8")])
 def test_a_file_that_holds_no_object_is_named(home: Path, file: str, content: bytes, problem: str) -> None:
     (home / "config" / file).write_bytes(content)
     assert str(home / "config" / file) in mistake(home, file)
@@ -253,6 +253,31 @@ WRONG: list[tuple[str, str, Any, str]] = [
     (PLAYER, "llm.mcp_servers", {"notes": {"command": [1]}}, "string"),
     (PLAYER, "llm.mcp_servers", {"notes": 5}, "object"),
 ]
+
+
+def in_its_place(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a folder": (in_its_place, "a folder is in the place of the file; move it away and run `league init"),
+    "bytes": (lambda path: path.write_bytes(bytes(range(256))), "not text in UTF-8; move it away and run `league init"),
+    "nothing": (lambda path: path.write_bytes(b""), "the file is empty: move it away and run `league init"),
+    "half of it": (lambda path: path.write_bytes(path.read_bytes()[:40]), "not JSON: "),
+    "brackets without end": (lambda path: path.write_text("[" * 100_000), "not JSON that can be read: "),
+    "a number without end": (lambda path: path.write_text("9" * 10_000), "not JSON that can be read: "),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("file", LOADERS)
+def test_a_damaged_file_gets_a_sentence_that_says_what_to_do(home: Path, file: str, damage: str) -> None:
+    do_harm, words = DAMAGE[damage]
+    do_harm(home / "config" / file)
+    told = mistake(home, file)
+    assert str(home / "config" / file) in told
+    assert words in told
 
 
 @pytest.mark.parametrize(

@@ -151,9 +151,9 @@ async def test_round_completed_has_both_counts_the_next_round_and_a_summary(offi
     assert [message["next_round_id"] for message in told] == [2, 3, None]
     assert all(message["matches_completed"] == message["matches_played"] == 2 for message in told)
     assert [message["summary"] for message in told] == [
-        {"total_matches": 2, "wins": 0, "draws": 1, "technical_losses": 1},
-        {"total_matches": 2, "wins": 1, "draws": 0, "technical_losses": 1},
-        {"total_matches": 2, "wins": 2, "draws": 0, "technical_losses": 0},
+        {"total_matches": 2, "wins": 0, "draws": 1, "technical_losses": 1, "void": 0},
+        {"total_matches": 2, "wins": 1, "draws": 0, "technical_losses": 1, "void": 0},
+        {"total_matches": 2, "wins": 2, "draws": 0, "technical_losses": 0, "void": 0},
     ]
 
 

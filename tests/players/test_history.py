@@ -13,7 +13,7 @@ from agent_league.players.history import SAVE_INTERVAL_SECONDS, SECONDS_PER_GAME
 from agent_league.players.observation import GameRecord
 from agent_league.players.sensors import LONGEST_MOVES
 from agent_league.testing.virtual_time import in_virtual_time
-from tests.players.chair import LEAGUE, Fixed, chair, game_over, invitation
+from tests.players.chair import LEAGUE, Fixed, chair, game_over, invitation, parity_call
 
 
 def saved(home: Path, player_id: str = "P01") -> dict[str, Any]:
@@ -421,3 +421,26 @@ async def test_a_player_of_another_name_under_the_same_id_starts_afresh_and_noth
     assert [match["match_id"] for match in saved(home)["matches"]] == ["R2M1"]
     aside = json.loads((home / "data/players/P01/history-1.json").read_text())
     assert (aside["display_name"], len(aside["matches"])) == ("First", 1)
+
+
+async def test_a_match_that_turns_out_to_be_void_is_taken_back_and_counts_for_nothing(home: Path) -> None:
+    async with chair(home, Fixed("even")) as seat:
+        await seat.plays("R1M1", "P02", winner="P02")
+        void = game_over("R1M1", status="TECHNICAL_LOSS", winner_player_id=None, reason="void: counts for nobody")
+        for _ in range(2):
+            assert await seat.call("notify_match_result", void) == {"status": "ok"}
+        state = await seat.state()
+    assert [match["outcome"] for match in state["matches"]] == ["VOID"]
+    assert state["stats"] == dict.fromkeys(("played", "wins", "draws", "losses", "technical_losses"), 0)
+
+
+async def test_what_a_player_refused_about_a_match_is_in_its_state_each_kind_once_and_bounded(home: Path) -> None:
+    async with chair(home) as seat:
+        for _ in range(3):
+            await seat.call("choose_parity", {**parity_call("R1M1"), "timestamp": "yesterday"})
+        (refused,) = (await seat.state())["refusals"]
+        assert (refused["match_id"], refused["method"], refused["error_code"]) == ("R1M1", "choose_parity", "E021")
+        assert "timestamp" in refused["message"]
+        for number in range(200):
+            await seat.call("choose_parity", {**parity_call(f"X{number}"), "timestamp": "yesterday"})
+        assert len((await seat.state())["refusals"]) == 50

@@ -40,7 +40,7 @@ def log(tmp_path: Path) -> Iterator[JsonLogger]:
 
 
 def staying(agent: Agent) -> Stay:
-    return Stay(agent.session, Line(agent.network), MANAGER, agent.remarks.append, Random(7))
+    return Stay(agent.session, Line(agent.network), agent.remarks.append, Random(7))
 
 
 def in_turn(*answers: Any) -> Any:

@@ -280,7 +280,8 @@ async def test_a_match_that_breaks_down_on_our_side_ends_without_a_winner_and_al
     assert report["result"]["status"] == "TECHNICAL_LOSS"
     assert report["result"]["winner"] is None
     assert report["result"]["terminations"] == {"P01": "void", "P02": "void"}
-    assert match.players["P01"].heard("notify_match_result")[0]["game_result"]["winner_player_id"] is None
+    told = match.players["P01"].heard("notify_match_result")[0]["game_result"]
+    assert (told["winner_player_id"], told["reason"]) == (None, "void: counts for nobody")
     assert states(match)[-1] == "FINISHED"
     fault = report["result"]["details"]["fault"]
     assert fault.startswith(
@@ -347,3 +348,42 @@ async def test_under_a_league_seed_draws_and_players_repeat_whatever_the_concurr
     assert len(one_at_a_time) == 15
     assert one_at_a_time == all_at_once
     assert len({result["drawn_number"] for result in one_at_a_time.values()}) > 3
+
+
+def told_last(match: Hall, player_id: str) -> tuple[str, str | None, str]:
+    told = match.players[player_id].heard("notify_match_result")[-1]["game_result"]
+    return told["status"], told["winner_player_id"], told["reason"]
+
+
+VOID = ("TECHNICAL_LOSS", None, "void: counts for nobody")
+
+
+@in_virtual_time
+async def test_players_are_told_that_a_match_is_void_whose_report_came_too_late(home: Path) -> None:
+    refusal = {"message_type": "LEAGUE_ERROR", "error_code": "E002", "message": "void", "context": {"void": True}}
+    async with hall(home, manager={"report_match_result": always(refusal)}) as match:
+        match.pair()
+        assert await match.start() == {"status": "ok"}
+        for player_id in ("P01", "P02"):
+            told = await match.players[player_id].hears("notify_match_result", 2)
+            assert told[0]["game_result"]["status"] == "WIN"
+            assert told_last(match, player_id) == VOID
+    assert MatchRepository(LEAGUE, home).load("R1M1") is None
+
+
+@in_virtual_time
+async def test_a_match_that_is_void_when_its_round_is_completed_is_given_up_while_it_is_played(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair(b={"choose_parity": hang})
+        assert await match.start() == {"status": "ok"}
+        await match.players["P02"].hears("choose_parity")
+        summary = {"total_matches": 1, "wins": 0, "draws": 0, "technical_losses": 0, "void": 1}
+        over = {"round_id": 1, "matches_completed": 1, "matches_played": 1, "next_round_id": None, "summary": summary}
+        notice = match.manager.message("ROUND_COMPLETED", **over, void_match_ids=["R9M9", "R1M1"])
+        assert await match.call("notify_round_completed", notice) == {"status": "ok"}
+        for player_id in ("P01", "P02"):
+            await match.players[player_id].hears("notify_match_result")
+            assert told_last(match, player_id) == VOID
+        assert match.manager.heard("report_match_result") == []
+        match.seat("P02", "odd")
+        await match.play("R2M1")

@@ -122,3 +122,22 @@ def test_a_broken_promise_is_found_within_a_few_seeds(
     sabotage(monkeypatch)
     faults = tuple(fault for fault in Fault if fault is not Fault.CLOCKS)
     assert any(simulate(make_scenario(seed, faults=faults)).breaches for seed in range(1, EAGER))
+
+
+def test_a_league_whose_only_referee_never_reports_ends_with_every_match_void() -> None:
+    seed = next(seed for seed in range(1, 20) if make_scenario(seed, 3, 1, (Fault.SILENCE,)).silent)
+    report = simulate(make_scenario(seed, 3, 1, (Fault.SILENCE,)), keep_events=True)
+    assert not report.breaches
+    events = "\n".join(report.events)
+    assert all(f"manager R{number}M1 REF01 2" in events for number in (1, 2, 3))
+
+
+def make_void_too_early(patches: pytest.MonkeyPatch) -> None:
+    patches.setattr("agent_league.league.conductor.MOST_OVERDUE", 1)
+
+
+def test_a_match_that_is_void_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_void_too_early(monkeypatch)
+    scenarios = [make_scenario(seed, 3, 1, (Fault.SILENCE,)) for seed in range(1, 20)]
+    report = simulate(next(scenario for scenario in scenarios if scenario.silent))
+    assert {breach.invariant for breach in report.breaches} == {"only_what_a_silent_referee_took_is_void"}

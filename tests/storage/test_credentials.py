@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from agent_league.errors import DamagedFile
 from agent_league.storage.credentials import CredentialsFile
+from tests.players.chair import chair
 
 WHO = ("player", "Agent Alpha", "http://localhost:8101/mcp", "http://localhost:8000/mcp")
 CONTENT = {"agent_id": "P01", "auth_token": "tok-p01-secret", "public_key": {"x": "abc"}}
@@ -50,9 +52,41 @@ def test_names_that_look_alike_as_files_are_kept_apart(tmp_path: Path) -> None:
     assert second.load() == {}
 
 
-@pytest.mark.parametrize("spoilt", [b"", b"{", b"[]", b"\xff", b"null"])
-def test_a_spoilt_file_holds_nothing(tmp_path: Path, spoilt: bytes) -> None:
+@pytest.mark.parametrize(
+    ("spoilt", "why"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"[]", "no JSON object"),
+        (b"\xff", "not JSON"),
+        (b"null", "no JSON object"),
+        (b'{"agent_id": 7}', "agent_id is no text"),
+        (b'{"auth_token": ["tok-p01-secret"]}', "auth_token is no text"),
+        (None, "directory"),
+    ],
+)
+def test_a_spoilt_file_is_named(tmp_path: Path, spoilt: bytes | None, why: str) -> None:
     file = CredentialsFile(tmp_path, *WHO)
     file.save(CONTENT)
+    if spoilt is None:
+        file.path.unlink()
+        file.path.mkdir()
+    else:
+        file.path.write_bytes(spoilt)
+    with pytest.raises(DamagedFile) as raised:
+        file.load()
+    assert str(file.path) in str(raised.value)
+    assert why in str(raised.value)
+    assert "bring back a copy of the file" in str(raised.value)
+    assert "tok-p01" not in str(raised.value)
+
+
+@pytest.mark.parametrize("spoilt", [b"{", b'{"agent_id": 7}', b"\xff"])
+async def test_damaged_credentials_are_named_and_the_agent_registers_without_them(home: Path, spoilt: bytes) -> None:
+    async with chair(home) as seat:
+        file = seat.player._settings.credentials
     file.path.write_bytes(spoilt)
-    assert file.load() == {}
+    async with chair(home) as seat:
+        assert seat.player._session.registered.is_set()
+        assert any(f"The credentials in {file.path} can't be used" in remark for remark in seat.remarks)
+    assert file.load()["agent_id"] == seat.player.agent_id

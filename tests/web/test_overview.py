@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_league.model.agents import Role
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.transport.meter import Meter
 from agent_league.web.chronicle import Chronicle
@@ -68,6 +69,17 @@ def test_a_running_league_shows_how_far_it_is(tmp_path: Path) -> None:
     season = reader.season
     season.set_paused(is_paused=True)
     assert "Paused" in words(shown(reader))
+
+
+def test_a_league_without_a_referee_says_that_it_waits(tmp_path: Path) -> None:
+    reader = reader_of(season_of(4, 2), tmp_path)
+    assert "no referee: waiting" not in words(shown(reader))
+    for member in reader.season.roster.of(Role.REFEREE):
+        reader.season.suspend(member.agent_id, "no sign of life")
+    assert "no referee: waiting" in words(shown(reader))
+    assert any("no referee: waiting" in item["text"] for item in read_feed(reader)["items"])
+    reader.season.revive("REF01")
+    assert read_progress(reader)["waits_for_referee"] is False
 
 
 def test_a_league_that_is_over_shows_its_champion(tmp_path: Path) -> None:

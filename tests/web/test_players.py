@@ -37,16 +37,16 @@ def test_a_player_in_trouble_shows_it(tmp_path: Path) -> None:
     assert rows["P01"][11].text == "nothing"
 
 
-def test_a_match_that_was_broken_off_counts_as_in_the_standings(tmp_path: Path) -> None:
+def test_a_match_that_was_broken_off_counts_for_nobody(tmp_path: Path) -> None:
     season = season_of(2, 0)
     players = season.schedule.pairings[0].players
     void = dict.fromkeys(players, Termination.VOID)
     season.record(MatchResult("R1M1", 1, players, Outcome.TECHNICAL_LOSS, None, terminations=void), "REF01")
     rows = shown(PLAYERS, reader_of(season, tmp_path)).table("Players")
-    assert [row[7].text for row in rows] == ["1", "1"]
+    assert [row[7].text for row in rows] == ["\u2013", "\u2013"]
     told = [reader_of(season, tmp_path).queries.player(player_id)["technical_losses"] for player_id in players]
-    assert told == [1, 1]
-    assert "1 technically, 1 of them broken off" in shown(PLAYER, reader_of(season, tmp_path), "P01").text
+    assert told == [0, 0]
+    assert "1 broken off, which counts for nobody" in shown(PLAYER, reader_of(season, tmp_path), "P01").text
 
 
 def test_how_fast_an_agent_answers_comes_from_the_managers_meter(tmp_path: Path) -> None:

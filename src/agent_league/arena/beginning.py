@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from agent_league.storage.base import DISMISSED, Saved
 from agent_league.storage.files import read_object, write_json
 from agent_league.storage.lock import Locked, holder_of, locked
 from agent_league.storage.paths import DataPaths
+from agent_league.transport.hosts import place_of
 
 
 @contextmanager
@@ -71,14 +72,44 @@ def progress(saved: Saved) -> str:
     return f"{played} of {len(saved.matches)} matches played" if saved.matches else f"{players} players registered"
 
 
+def lost_league(home: Path, league_id: str, store: str | None) -> str | None:
+    """What is said of a league that left files, and that its database knows nothing of: it was deleted or emptied."""
+    opened = open_store(home, store)
+    try:
+        if opened.read(league_id) is not None:
+            return None
+    finally:
+        opened.close()
+    file = DataPaths(home).rounds(league_id)
+    rounds = (read_object(file) or {}).get("rounds")
+    if not isinstance(rounds, list):
+        return None
+    statuses = [
+        match.get("status")
+        for round_ in rounds
+        if isinstance(round_, dict) and isinstance(round_.get("matches"), list)
+        for match in round_["matches"]
+        if isinstance(match, dict)
+    ]
+    played = sum(status != "PENDING" for status in statuses)
+    far = f"{played} of {len(statuses)} matches played" if statuses else "registration"
+    what = "knows nothing of it" if opened.is_there else "isn't there"
+    return (
+        f"{file} tells of an earlier {league_id} ({far}), but its database, {opened.name_in(home)}, {what}: it was "
+        "deleted, emptied or exchanged. That league can't go on unless a copy of the database is brought back."
+    )
+
+
 def begin_anew(home: Path, league_id: str, store: str | None, seats: Sequence[Seat] = ()) -> Path | None:
     """Makes room for a new league; where the data of an earlier one was moved to, or None.
 
     The agents of `seats` start anew with it, without histories and credentials; all others go on as they are.
     """
     opened = open_store(home, store)
+    saved = None
     try:
-        saved = opened.read(league_id)
+        with suppress(UserError):  # one that is damaged is put aside as well
+            saved = opened.read(league_id)
         opened.put_aside(league_id)
     finally:
         opened.close()
@@ -98,6 +129,16 @@ def describe_moved(moved: Path) -> str:
     """Say what was moved aside to make room for a new league."""
     what = "The data of an earlier league was" if (moved / LEAGUE).is_dir() else "The players' earlier histories were"
     return f"{what} moved to {moved}."
+
+
+def note_endpoint(home: Path, league_id: str, endpoint: str) -> str | None:
+    """Writes down where a league is conducted; where it was until now, if that is another place."""
+    file = DataPaths(home).store_name(league_id)
+    kept = read_object(file) or {}
+    earlier = kept.get("endpoint")
+    write_json(file, {**kept, "endpoint": endpoint})
+    has_moved = isinstance(earlier, str) and place_of(earlier) != place_of(endpoint)
+    return earlier if has_moved else None
 
 
 def _check_store(home: Path, league_id: str, name: str) -> None:

@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from agent_league.arena.addresses import own_endpoint
 from agent_league.arena.rulebook import Rulebook, decider_of
 from agent_league.config import PlayerDefaults
 from agent_league.league.settings import ManagerSettings
@@ -84,12 +85,15 @@ class ManagerSeat(Seat):
     def take(self, carrier: Carrier, watchers: Watchers) -> "LeagueManager":
         from agent_league.league.app import LeagueManager  # noqa: PLC0415 - see above
 
+        settings = replace(
+            self.settings, endpoint=own_endpoint(self.host, self.port, self.settings.system.network.base_host)
+        )
         manager: LeagueManager = LeagueManager(
-            self.settings,
+            settings,
             carrier,
             watch=watchers.league,
-            tools=Rulebook(self.settings, lambda: manager.season.league).table(),
-            decide=decider_of(self.settings.league.game_type),
+            tools=Rulebook(settings, lambda: manager.season.league).table(),
+            decide=decider_of(settings.league.game_type),
         )
         return manager
 

@@ -128,6 +128,13 @@ def _command(
             f"can't read the admin token in {token_file}: {error.strerror}; the manager writes it when it starts. "
             "Is it running, with this --home (and this --league-id or --game)?"
         ) from None
+    except UnicodeDecodeError:
+        token = ""
+    if not token.isascii() or not token.startswith("tok-"):
+        raise UserError(
+            f"{token_file} holds no admin token (expected one line that begins with tok-); start the manager again, "
+            "which writes it anew"
+        )
     written = message.write(
         sender="league_manager",
         timestamp=format_utc(SystemClock().now()),

@@ -63,7 +63,15 @@ def manager(
     unless --league-id names another.
     """
     from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.beginning import alone, begin_anew, describe_moved, progress, unfinished
+    from agent_league.arena.beginning import (
+        alone,
+        begin_anew,
+        describe_moved,
+        lost_league,
+        note_endpoint,
+        progress,
+        unfinished,
+    )
     from agent_league.arena.checks import check_size, chosen_league, v1_league
     from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import ManagerSeat, Watchers
@@ -104,8 +112,15 @@ def manager(
         saved = None if new else unfinished(home, league.league_id, store)
         if saved:
             say(f"Going on with the league that was left unfinished: {progress(saved)}. (--new begins another.)")
-        elif moved := begin_anew(home, league.league_id, store):
-            say(describe_moved(moved))
+        else:
+            if not new and (lost := lost_league(home, league.league_id, store)):
+                say(lost)
+            if moved := begin_anew(home, league.league_id, store):
+                say(describe_moved(moved))
+        if (earlier := note_endpoint(home, league.league_id, endpoint)) and saved:
+            say(
+                f"It was conducted at {earlier}. Agents of this package find it at {endpoint}; tell others to go there."
+            )
         per_round, full = league.scheduling.matches_per_round, players // 2
         if per_round is not None and per_round < full:
             say(f"Rounds are split: scheduling.matches_per_round is {per_round}, a full round has {full} matches.")

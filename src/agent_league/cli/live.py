@@ -23,7 +23,10 @@ from agent_league.model.events import (
     LeagueResumed,
     LeagueStarted,
     MatchFinished,
+    MatchNotTaken,
+    MatchOverdue,
     PauseChanged,
+    RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
     RoundStarted,
@@ -59,7 +62,7 @@ class Faults:
 
 
 class Silence:
-    """Shows nothing but a pause, for which somebody may wait in vain."""
+    """Shows nothing but what somebody may wait for in vain: a pause, a referee, a match that hangs."""
 
     def __enter__(self) -> Self:
         return self
@@ -68,7 +71,7 @@ class Silence:
         """Nothing to close."""
 
     def show(self, event: Event | None) -> None:
-        if isinstance(event, PauseChanged):
+        if isinstance(event, PauseChanged | MatchOverdue | MatchNotTaken | RefereeWaitChanged):
             self.remark(remark_on(event) or "")
 
     def remark(self, sentence: str) -> None:
@@ -93,6 +96,7 @@ class LeagueView:
         self._names: dict[str, str] = {}
         self._agents: set[str] = set()
         self._finished: set[str] = set()
+        self._void: set[str] = set()
         self._standings: Standings | None = None
         self._remarks: list[str] = []
         self._faults = Faults()
@@ -130,9 +134,12 @@ class LeagueView:
                 self._progress.update(self._bar, description=f"Round {event.round.round_id}")
             case MatchFinished():
                 self._faults.note(event.result)
-                if self._standings is not None and event.result.match_id not in self._finished:
+                match_id = event.result.match_id
+                is_new = match_id not in self._finished or match_id in self._void  # a void one may still be reported
+                if self._standings is not None and is_new:
                     self._standings.record(event.result)
-                    self._finished.add(event.result.match_id)
+                    self._finished.add(match_id)
+                    (self._void.add if event.result.is_void else self._void.discard)(match_id)
                     self._progress.update(self._bar, completed=len(self._finished))
             case _:
                 if event and (sentence := remark_on(event)):
@@ -141,6 +148,7 @@ class LeagueView:
     def _count_matches(self, matches: int, finished: Sequence[MatchResult]) -> None:
         """Let the bar count matches from here on: so many in all, these of them finished before."""
         self._finished = {result.match_id for result in finished}
+        self._void = {result.match_id for result in finished if result.is_void}
         self._progress.update(self._bar, total=matches, completed=len(self._finished))
 
     def remark(self, sentence: str) -> None:
@@ -185,6 +193,8 @@ def remark_on(event: Event) -> str | None:
         case RegistrationChanged():
             closed = "Registration is closed; `league admin open` opens it again."
             sentence = "Registration is open again." if event.is_open else closed
+        case MatchOverdue() | MatchNotTaken() | RefereeWaitChanged():
+            sentence = f"{event.sentence}."
         case PauseChanged():
             paused = "The league is paused; `league admin resume` goes on."
             sentence = paused if event.is_paused else "The league goes on."

@@ -91,6 +91,7 @@ def run(
         check_nobody_else_plays,
         describe_moved,
         keep_request,
+        lost_league,
         progress,
         resumed,
         unfinished,
@@ -140,6 +141,8 @@ def run(
                     f" `league run --resume{which}` or `league manager{which}`, put it aside with --new, or play"
                     " elsewhere with --home."
                 )
+            if not new and (lost := lost_league(home, plan.league.league_id, store)):
+                say(lost)
             if moved := begin_anew(home, plan.league.league_id, store, plan.seats):
                 say(describe_moved(moved))
             keep_request(replace(request, store=None), plan.league.league_id, loader.overrides)

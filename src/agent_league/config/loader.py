@@ -157,10 +157,18 @@ class ConfigLoader:
             data = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise ConfigError(path, "", self._missing(path)) from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(path, "", f"can't be read: {error}") from None
+        except IsADirectoryError:
+            raise ConfigError(path, "", f"a folder is in the place of the file; {self._rewrite(path)}") from None
+        except OSError as error:
+            raise ConfigError(path, "", f"can't be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ConfigError(path, "", f"not text in UTF-8; {self._rewrite(path)}") from None
         except json.JSONDecodeError as error:
-            raise ConfigError(path, "", f"not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
+            empty = f"; the file is empty: {self._rewrite(path)}" if not error.doc.strip() else ""
+            place = f"(line {error.lineno}, column {error.colno})"
+            raise ConfigError(path, "", f"not JSON: {error.msg} {place}{empty}") from None
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(path, "", f"not JSON that can be read: {str(error)[:200]}") from None
         if not isinstance(data, dict):
             raise ConfigError(path, "", f"expected an object, found {type(data).__name__}")
         if unknown := _find_unknown_key(model, data):
@@ -176,6 +184,10 @@ class ConfigLoader:
         except ValidationError as error:
             inside, problem = _first_mistake(data, error)
             raise self.wrong(name, inside, problem) from None
+
+    def _rewrite(self, path: Path) -> str:
+        """What to do about a file that holds nothing of use."""
+        return f"move it away and run `league init {self.root}`, which writes {path.name} anew"
 
     def _missing(self, path: Path) -> str:
         """What to do about a file that isn't there: `league init` writes all but a league of one's own."""

@@ -107,7 +107,7 @@ class Told(Model):
     text: str = Field(description="What happened, in words of this gateway.")
     turn_id: str | None = None
     round_id: int | None = None
-    outcome: str | None = Field(None, description="WIN, DRAW, LOSS or TECHNICAL_LOSS, from your side.")
+    outcome: str | None = Field(None, description="WIN, DRAW, LOSS, TECHNICAL_LOSS or VOID, from your side.")
     my_moves: list[Any] | None = None
     standings: list[Row] | None = None
     untrusted: Untrusted | None = None

@@ -131,7 +131,7 @@ def table(seat: HostSeat, rows: Sequence[StandingsRow], most: int) -> list[Row]:
 def history(seat: HostSeat) -> History:
     outcomes = [game.outcome for game in seat.games]
     return History(
-        played=len(outcomes),
+        played=len(outcomes) - outcomes.count("VOID"),
         wins=outcomes.count("WIN"),
         draws=outcomes.count("DRAW"),
         losses=outcomes.count("LOSS") + outcomes.count("TECHNICAL_LOSS"),

@@ -21,7 +21,7 @@ from agent_league.league.records import Records
 from agent_league.league.reports import Decide
 from agent_league.league.season import Phase, Season
 from agent_league.league.settings import ManagerSettings
-from agent_league.league.takeover import league_of, open_store, taken_up
+from agent_league.league.takeover import league_of, naming_damage, open_store, taken_up
 from agent_league.league.tokens import new_token, token_hash
 from agent_league.league.updates import changed_by
 from agent_league.league.words_v1 import ManagerWordsV1
@@ -43,6 +43,8 @@ from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.peer import Line
 from agent_league.version import __version__
 
+TOKEN_SPANS = 3
+"""How many times as long as a match may take its tokens are good: it may go overdue twice before its end is told."""
 STATES = {
     Phase.REGISTRATION: AgentState.REGISTERED,
     Phase.RUNNING: AgentState.ACTIVE,
@@ -77,20 +79,25 @@ class LeagueManager:
         self.log = JsonLogger("league", settings.league.league_id, paths.logs, level=system.logging.level)
         store = store or open_store(settings.home, settings.store)
         saved = taken_up(store, settings.league, self._clock)
-        league = league_of(saved, settings.league)
+        with naming_damage(settings.league.league_id):
+            league = league_of(saved, settings.league)
+            key = SigningKey.load(saved.season.signing_key)
         self._journal = Journal(store, saved.season.season_id, self.log, rng, offload)
-        self.season = Season(league, system, saved.season, self._journal.note, settings.v1_league)
-        self.season.restore(saved)
+        with naming_damage(settings.league.league_id):
+            self.season = Season(league, system, saved.season, self._journal.note, settings.v1_league)
+            self.season.restore(saved)
         self.meter = Meter()
         line = Line(carrier, self.meter)
         strict = system.tolerance.strict
         manners = Manners(carrier, strict=strict, meter=self.meter)
-        key = SigningKey.load(saved.season.signing_key)
-        passes = Passes(key, self.season.league_id, self._clock, system.heartbeat.match_sec)
+        match_seconds = TOKEN_SPANS * system.heartbeat.match_sec
+        passes = Passes(key, self.season.league_id, self._clock, match_seconds, settings.endpoint)
         words = ManagerWords(self.season, self._clock, passes, system)
         self._records = Records(self.season, settings.home, self._clock, self.log)
         self._journal.on_commit = self._records.committed
-        self._journal.on_trouble = lambda why: self.season.note_store(is_there=why is None, why=why or "")
+        self._journal.on_trouble = self._note_store
+        self._store_trouble: str | None = None
+        """Why the store can't be written, as long as that is so."""
         words_v1 = ManagerWordsV1(self.season, self._clock)
         self._announcer = Announcer(self.season, words, words_v1, passes, line, manners, system.timeouts, self.log)
         self._prober = Prober(self.season, passes, line, system)
@@ -152,9 +159,18 @@ class LeagueManager:
     def audience(self, bearer: str | None) -> frozenset[Caller] | None:
         return self._gate.audience(bearer, self._clock.now())
 
+    def _note_store(self, why: str | None) -> None:
+        self._store_trouble = why
+        self.season.note_store(is_there=why is None, why=why or "")
+
     def health(self) -> dict[str, Any]:
+        """How it is. Whoever asks has the store tried, at most every few seconds: an idle league writes nothing."""
+        is_kept = self._store_trouble is None and not self._journal.broken.done() and self._journal.trouble is None
+        if self._store_trouble is None and not self._journal.broken.done() and self._journal.try_store():
+            self.season.touch()
         return {
-            "status": "ok",
+            "status": "ok" if is_kept else "store_unavailable",
+            "store": "ok" if is_kept else "can't be written; results wait until it can. The manager's log says why",
             "role": str(self.role),
             "id": SENDER,
             "state": str(STATES[self.season.phase]),
@@ -184,6 +200,8 @@ class LeagueManager:
     def _take_up(self) -> None:
         """Goes on where an earlier manager of this season stopped."""
         self._records.refresh()
+        if self._settings.endpoint:
+            self._prober.tell_address()
         if self.season.phase is Phase.REGISTRATION:
             self._start_if_complete()
         else:

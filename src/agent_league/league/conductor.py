@@ -6,7 +6,7 @@ order. Acts on what the season says; changes nothing itself. What it tells anybo
 
 import asyncio
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from random import Random
 
 from agent_league.config.models import SystemConfig
@@ -17,6 +17,7 @@ from agent_league.league.dialect import ManagerWords
 from agent_league.league.journal import Journal
 from agent_league.league.leases import Leases, longest_match
 from agent_league.league.passes import Passes
+from agent_league.league.player_refusals import PlayerRefusals
 from agent_league.league.reports import Decide, read_report, read_result, report_in, settle_by_details
 from agent_league.league.season import Phase, Season
 from agent_league.log import JsonLogger
@@ -33,6 +34,10 @@ MOST_OPEN_ROUNDS = 16
 REPLY_SECONDS = 1
 """How long the answer of a referee is waited for that reported before it answered."""
 LONGEST_REASON = 300
+MOST_OVERDUE = 2
+"""So often a referee that is there may let one match go overdue; then it is void, unless there is another referee."""
+NEWS_AFTER_FAILURES = 4
+"""A match that was refused so often in a row is news; a referee that is full for a moment is not."""
 BY_ANNOUNCEMENT = "matches started by ROUND_ANNOUNCEMENT"
 
 
@@ -81,6 +86,15 @@ class Conductor:
         """Set when a round is over, or a match where rounds overlap."""
         self._refusals: dict[str, dict[str, str]] = {}
         """For each match: the referees that will never take it, and why."""
+        self._start_failures: dict[str, str] = {}
+        """For each match that could not be given away the last time: why."""
+        self._player_refusals = PlayerRefusals(season, passes, line, self._limit)
+        self._overdue: Counter[tuple[str, str]] = Counter()
+        """How often each match went overdue at each referee that was there all the time."""
+        self._taken_at: dict[tuple[str, str], float] = {}
+        """Since when each match is at a referee without having gone overdue there."""
+        self._complaints: dict[str, list[str]] = {}
+        """For each match that went overdue: what its players have refused."""
         self._told: set[tuple[str, str]] = set()
         """Referees that aren't ours, and the matches that were announced to them."""
         self._by_announcement: set[str] = set()
@@ -174,10 +188,13 @@ class Conductor:
         if before:
             await asyncio.wait(before)
         self._season.complete_round(round_.round_id)
+        ended = {pairing.match_id for pairing in round_.pairings}
         await self._journal.committed()
         self._announcer.round_completed(round_, self._season.standings_after_round())
         for pairing in round_.pairings:
             self._told.discard((self._plan.pop(pairing.match_id), pairing.match_id))
+            self._complaints.pop(pairing.match_id, None)
+        self._forget_overdue(lambda match_id, _: match_id in ended)
         del self._rounds[0]
         self._progress.set()
 
@@ -242,12 +259,15 @@ class Conductor:
                 continue
             failures += 1
             await asyncio.sleep(reconnect_delay(failures, self._rng))
-            if pairing.match_id in self._season.results:
+            if pairing.match_id in self._season.results or self._is_made_void(pairing, referee_id):
                 return None
+            if failures == NEWS_AFTER_FAILURES and (why := self._start_failures.get(pairing.match_id)):
+                self._season.note_not_taken(pairing.match_id, referee_id, why)
             ready = await self._available_referees(self._refusals.get(pairing.match_id, ()))
             if not ready:
                 return self._refused_by_all(pairing.match_id)
-            others = [other for other in ready if other.referee_id != referee_id] or ready
+            reporting = [one for one in ready if not self._is_silent(pairing.match_id, one.referee_id)]
+            others = [one for one in reporting if one.referee_id != referee_id] or reporting or ready
             busy = self._season.matches_in_hand()
             self._told.discard((referee_id, pairing.match_id))
             referee_id = self._plan[pairing.match_id] = self._desk.assign([pairing], others, busy)[pairing.match_id]
@@ -267,11 +287,12 @@ class Conductor:
                 if pairing.match_id in self._season.results:
                     return True
                 self._leases.begin(pairing.match_id, referee_id)
+                self._note_taken(pairing.match_id, referee_id)
                 async with asyncio.timeout(self._match_limit):
-                    return await verdict
+                    played = await verdict
+                return played or await self._is_lost(pairing, referee_id, self._match_limit)
             except TimeoutError:
-                self._log.warning("match_overdue", match_id=pairing.match_id, referee_id=referee_id)
-                self._season.note_call(referee_id, ok=False)
+                await self._note_overdue(pairing, referee_id)
                 return False
             finally:
                 self._leases.end(pairing.match_id, referee_id)
@@ -283,6 +304,7 @@ class Conductor:
             self._season.tolerate(referee_id, (BY_ANNOUNCEMENT,))  # it hasn't waited for more
             return True
         self._leases.begin(pairing.match_id, referee_id)
+        self._note_taken(pairing.match_id, referee_id)
         limit = self._longest_match * max(1, list(self._plan.values()).count(referee_id))
         giving = asyncio.create_task(self._given(pairing, referee_id, limit))
         try:
@@ -294,10 +316,81 @@ class Conductor:
                 await asyncio.wait({giving}, timeout=REPLY_SECONDS)
                 if played and pairing.match_id in self._by_announcement:
                     self._season.tolerate(referee_id, (BY_ANNOUNCEMENT,))
-                return played
+            return played or await self._is_lost(pairing, referee_id, limit)
         finally:
             giving.cancel()
             await asyncio.wait({giving})
+
+    def _note_taken(self, match_id: str, referee_id: str) -> None:
+        self._taken_at.setdefault((match_id, referee_id), asyncio.get_running_loop().time())
+
+    async def _is_lost(self, pairing: Pairing, referee_id: str, limit: float) -> bool:
+        """False for a match that its referee has lost; one that takes it and loses it for so long lets it go overdue.
+
+        Without this a referee that forgets whatever it is given would hold a league up for ever.
+        """
+        if self._season.is_suspended(referee_id):
+            self._taken_at.pop((pairing.match_id, referee_id), None)  # it was gone: that time doesn't count
+            return False
+        taken_at = self._taken_at.get((pairing.match_id, referee_id))
+        if taken_at is not None and asyncio.get_running_loop().time() - taken_at >= limit:
+            await self._note_overdue(pairing, referee_id)
+        return False
+
+    async def _note_overdue(self, pairing: Pairing, referee_id: str) -> None:
+        """Counts a match that is overdue at a referee which is there, and finds out what its players have refused.
+
+        A referee that gives no sign of life is gone: its matches wait for it, or for another.
+        """
+        match_id = pairing.match_id
+        self._taken_at.pop((match_id, referee_id), None)
+        if not await self._leases.is_alive(referee_id):
+            self._log.warning("match_overdue", match_id=match_id, referee_id=referee_id, alive=False)
+            self._season.suspend(referee_id, "no sign of life, and a match of it is overdue")
+            return
+        refusals = self._complaints[match_id] = await self._player_refusals.collect(match_id, pairing.players)
+        if match_id in self._season.results:
+            return
+        times = self._overdue[match_id, referee_id] = self._overdue[match_id, referee_id] + 1
+        self._log.warning(
+            "match_overdue", match_id=match_id, referee_id=referee_id, alive=True, times=times, refusals=refusals
+        )
+        self._season.note_overdue(match_id, referee_id, times, refusals)
+        if self._others_for(match_id, referee_id):
+            self._season.note_call(referee_id, ok=False)
+
+    def _is_silent(self, match_id: str, referee_id: str) -> bool:
+        """Whether a referee that is there has let a match go overdue as often as it may."""
+        return self._overdue[match_id, referee_id] >= MOST_OVERDUE
+
+    def _others_for(self, match_id: str, referee_id: str) -> list[str]:
+        """The referees that are there, beside this one, and may see a match through."""
+        unwilling = self._refusals.get(match_id, {})
+        return [
+            other
+            for other in self._season.roster.referees()
+            if other != referee_id
+            and other not in unwilling
+            and not self._season.is_suspended(other)
+            and not self._is_silent(match_id, other)
+        ]
+
+    def _is_made_void(self, pairing: Pairing, referee_id: str) -> bool:
+        """Makes a match void that its referee never reports, where there is no other to give it to."""
+        match_id = pairing.match_id
+        if not self._is_silent(match_id, referee_id) or self._others_for(match_id, referee_id):
+            return False
+        refusals = self._complaints.get(match_id, [])
+        times = self._overdue[match_id, referee_id]
+        why = "; ".join([f"{referee_id} took it {times} times and never reported it", *refusals])
+        self._log.error("match_void", match_id=match_id, referee_id=referee_id, message=why)
+        self._season.record_void(match_id, referee_id, why, refusals)
+        return True
+
+    def _forget_overdue(self, is_meant: Callable[[str, str], bool]) -> None:
+        for kept in (self._overdue, self._taken_at):
+            for key in [key for key in kept if is_meant(*key)]:
+                del kept[key]
 
     async def _given(self, pairing: Pairing, referee_id: str, limit: float | None = None) -> bool:
         """Whether the referee has the match, also where its answer was lost.
@@ -332,10 +425,12 @@ class Conductor:
                 message=error.message,
             )
             self._season.note_call(referee_id, ok=not error.code.retryable)
+            self._start_failures[pairing.match_id] = f"{error.code} {error.message}"[:LONGEST_REASON]
             if isinstance(error, PeerRefused) and error.code is ErrorCode.INVALID_MESSAGE_FORMAT:
                 self._refusals.setdefault(pairing.match_id, {})[referee_id] = error.message[:LONGEST_REASON]
             return error.code.retryable and await self._leases.is_held(pairing.match_id, referee_id)
         self._season.note_call(referee_id, ok=True)
+        self._start_failures.pop(pairing.match_id, None)
         if not self._season.is_ours(referee_id):
             self._season.tolerate(referee_id, self._manners.unusual(endpoint, call))
             if not self._manners.strict:
@@ -436,6 +531,7 @@ class Conductor:
         """Tells one who comes back, or a referee that comes late, what it may have missed."""
         for refusals in self._refusals.values():
             refusals.pop(agent_id, None)  # it may take them now
+        self._forget_overdue(lambda _, referee_id: referee_id == agent_id)
         self._back.set()
         member = self._season.roster.get(agent_id)
         if member is None:

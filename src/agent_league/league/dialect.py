@@ -123,7 +123,9 @@ class ManagerWords:
         )
 
     def round_completed(self, round_: Round, results: Sequence[MatchResult]) -> dict[str, Any]:
-        outcomes = [result.outcome for result in results]
+        outcomes = [result.status for result in results]
+        void = [result.match_id for result in results if result.is_void]
+        named: dict[str, Any] = {"void_match_ids": void} if void else {}
         return v2.RoundCompleted.wire(
             **self._envelope(f"conv-round-{round_.round_id}-complete"),
             round_id=round_.round_id,
@@ -135,7 +137,9 @@ class ManagerWords:
                 "wins": outcomes.count(Outcome.WIN),
                 "draws": outcomes.count(Outcome.DRAW),
                 "technical_losses": outcomes.count(Outcome.TECHNICAL_LOSS),
+                "void": len(void),
             },
+            **named,
         )
 
     def league_completed(self, rows: Sequence[StandingsRow]) -> dict[str, Any]:

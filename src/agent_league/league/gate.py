@@ -81,13 +81,13 @@ class Gate:
         given = params.get("auth_token")
         token = given if isinstance(given, str) and given else bearer
         if token is None:
-            raise _missing("the auth_token from your registration")
+            raise missing_token("the auth_token from your registration")
         owner = self._season.roster.owner_of(token, now)
         if owner is None:
-            raise _invalid("unknown or expired; register again for a new one")
+            raise invalid_token(UNKNOWN_TOKEN)
         sender = Sender(owner.role, owner.agent_id)
         if owner.role is not Role.REFEREE:
-            raise Refusal(ErrorCode.REFEREE_NOT_REGISTERED, f"{sender} is not a referee", referee_id=owner.agent_id)
+            raise not_registered(sender, needs_referee=True)
         return sender
 
     def _is_ours(self, league_id: str | None) -> bool:

@@ -21,6 +21,8 @@ Offload = Callable[..., Awaitable[Any]]
 """Runs a blocking function with its arguments somewhere else than in the event loop."""
 GROUP_SECONDS = 0.004
 """Between two commits, so that more rows come together; the first after a pause is made at once."""
+TRY_SECONDS = 5.0
+"""So often at the most an idle store is tried."""
 LAST_SECONDS = 5
 """How long the last rows may take when a manager is stopped."""
 
@@ -50,6 +52,7 @@ class Journal:
         self._noted = 0
         self._written = 0
         self._rested = 0.0
+        self._tried = -TRY_SECONDS
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._worker: asyncio.Task[None] | None = None
         self.on_trouble: Callable[[str | None], None] = lambda _: None
@@ -70,6 +73,19 @@ class Journal:
     def waiting(self) -> int:
         """Rows that have yet to be written."""
         return len(self._rows)
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong with the store by its looks; None where nothing is, or where nobody can see it."""
+        return getattr(self._store, "trouble", None)
+
+    def try_store(self) -> bool:
+        """Whether it is time to write something, so that it shows whether that works."""
+        now = asyncio.get_running_loop().time()
+        is_time = not self._rows and now >= self._tried + TRY_SECONDS
+        if is_time:
+            self._tried = now
+        return is_time
 
     async def committed(self) -> None:
         """Waits until everything noted so far is on disk."""
@@ -100,6 +116,7 @@ class Journal:
                 self._rows.clear()
                 await self._write(rows)
                 self._rested = asyncio.get_running_loop().time() + GROUP_SECONDS
+                self._tried = self._rested
                 self._written = upto
                 self.on_commit()
                 while self._waiting and self._waiting[0][0] <= upto:

@@ -63,6 +63,14 @@ class Leases:
         states = answer.get("matches") if isinstance(answer, dict) else None
         return isinstance(states, dict) and states.get(match_id) is not None
 
+    async def is_alive(self, referee_id: str) -> bool:
+        """Whether the referee answers at all, be it with a refusal."""
+        try:
+            await self._ask(referee_id, {"match_ids": []})
+        except CallFailed:
+            return False
+        return True
+
     async def close(self) -> None:
         running = [watch for watch in self._watches.values() if not watch.done()]
         for watch in running:

@@ -25,11 +25,15 @@ class MatchPass:
 class Passes:
     """Signs for one league."""
 
-    def __init__(self, key: SigningKey, league_id: str, clock: Clock, match_seconds: float) -> None:
+    def __init__(
+        self, key: SigningKey, league_id: str, clock: Clock, match_seconds: float, endpoint: str | None = None
+    ) -> None:
         self._key = key
         self._league_id = league_id
         self._clock = clock
         self._match_seconds = match_seconds
+        self._endpoint = endpoint
+        self._since = clock.now()
         self._calls: dict[str, tuple[str, datetime]] = {}
         self._match_keys: dict[str, str] = {}
 
@@ -43,7 +47,14 @@ class Passes:
         known = self._calls.get(agent_id)
         if known is not None and now < known[1]:
             return known[0]
-        token = self._key.manager_token(league_id=self._league_id, audience=agent_id, now=now, lifetime=CALLS_SECONDS)
+        token = self._key.manager_token(
+            league_id=self._league_id,
+            audience=agent_id,
+            now=now,
+            lifetime=CALLS_SECONDS,
+            at=self._endpoint,
+            since=self._since,
+        )
         self._calls[agent_id] = (token, now + timedelta(seconds=CALLS_SECONDS / 2))
         return token
 

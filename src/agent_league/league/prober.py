@@ -1,11 +1,13 @@
 """Knocking at suspended agents' doors, beside the league and not in its way."""
 
 import asyncio
+from contextlib import suppress
 
 from agent_league.config.models import SystemConfig
 from agent_league.errors import CallFailed
 from agent_league.league.dialect import SENDER
 from agent_league.league.passes import Passes
+from agent_league.league.roster import Member
 from agent_league.league.season import Season
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentStateChanged, Event
@@ -25,6 +27,7 @@ class Prober:
         self._first_wait = system.circuit_breaker.probe_after_sec
         self._limit = system.timeouts.generic_response_timeout_sec
         self._probes: dict[str, asyncio.Task[None]] = {}
+        self._calls: set[asyncio.Task[None]] = set()
         self._suspensions: dict[str, int] = {}
         season.listen(self._on_event)
 
@@ -34,8 +37,21 @@ class Prober:
             if member.state is AgentState.SUSPENDED:
                 self._begin(member.agent_id)
 
+    def tell_address(self) -> None:
+        """Calls every agent of ours once: the token beside the call says where a manager that has moved is now."""
+        for member in self._season.roster:
+            if member.is_ours:
+                self._calls.add(call := asyncio.create_task(self._call(member)))
+                call.add_done_callback(self._calls.discard)
+
+    async def _call(self, member: Member) -> None:
+        method, bearer = QUESTIONS[member.role], self._passes.for_call(member.agent_id)
+        frame = encode_request(method, {"sender": SENDER}, 0)
+        with suppress(CallFailed):
+            await self._line.send(member.agent.endpoint, frame, self._limit, bearer, method)
+
     async def close(self) -> None:
-        running = [probe for probe in self._probes.values() if not probe.done()]
+        running = [probe for probe in (*self._probes.values(), *self._calls) if not probe.done()]
         for probe in running:
             probe.cancel()
         if running:

@@ -166,7 +166,7 @@ class Queries:
             "player_A_id": pairing.player_a,
             "player_B_id": pairing.player_b,
             "referee_id": self._season.assigned.get(pairing.match_id),
-            "status": str(result.outcome) if result else "PENDING",
+            "status": result.status if result else "PENDING",
             "winner_player_id": result.winner if result else None,
         }
 

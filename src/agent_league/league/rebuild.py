@@ -8,7 +8,7 @@ from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.league.match_files import recorded_match
 from agent_league.league.records import Records
 from agent_league.league.season import Season
-from agent_league.league.takeover import league_of
+from agent_league.league.takeover import league_of, naming_damage
 from agent_league.log import JsonLogger
 from agent_league.storage.base import Saved
 from agent_league.storage.paths import DataPaths
@@ -17,8 +17,9 @@ from agent_league.storage.repositories import MatchRepository
 
 def rebuild(saved: Saved, league: LeagueConfig, system: SystemConfig, home: Path, clock: Clock) -> list[Path]:
     """Writes `standings.json` and `rounds.json` anew, and the file of each finished match that has none."""
-    season = Season(league_of(saved, league), system, saved.season, keep=lambda _: None)
-    season.restore(saved)
+    with naming_damage(league.league_id):
+        season = Season(league_of(saved, league), system, saved.season, keep=lambda _: None)
+        season.restore(saved)
     paths = DataPaths(home)
     log = JsonLogger("league", season.league_id, paths.logs, level=system.logging.level)
     Records(season, home, clock, log).save()

@@ -13,7 +13,7 @@ import orjson
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.details import Details
 from agent_league.log import redacted
-from agent_league.model.results import OVERRULED, MatchResult, Outcome, Scoring, Termination
+from agent_league.model.results import OVERRULED, UNREPORTED, MatchResult, Outcome, Scoring, Termination
 from agent_league.model.schedule import Pairing
 from agent_league.protocol.checks import read_fields, shown
 from agent_league.protocol.spellings import candidates
@@ -34,6 +34,8 @@ TECHNICAL = re.compile(
 SAYS_HOW_IT_ENDED = ("status", "reason", "termination", "terminations", "termination_reason", "technical_loss")
 UNTOLD = "a report without a result, booked by its details"
 CONTRADICTED = "a report whose result contradicts its details, booked by these"
+LEAGUES_OWN = (OVERRULED, UNREPORTED)
+"""Details that only the league itself may give."""
 NOTHING: Mapping[str, tuple[str, ...]] = {}
 """Shared by the many results in which nothing was put up with."""
 
@@ -155,4 +157,4 @@ def _kept(details: Mapping[str, Any]) -> Details:
     size = len(orjson.dumps(details))
     if size > LONGEST_DETAILS:
         return Details.of({"cut_from_bytes": size})
-    return Details.of(redacted({name: value for name, value in details.items() if name != OVERRULED}))
+    return Details.of(redacted({name: value for name, value in details.items() if name not in LEAGUES_OWN}))

@@ -13,6 +13,7 @@ from typing import Any
 
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.details import Details
 from agent_league.league.roster import Admission, Application, Member, Roster, RosterRules, merged_notes
 from agent_league.league.rows import agent_row, match_row, member_of, result_of, schedule_of
 from agent_league.league.rules_v1 import with_v1_rules
@@ -28,7 +29,10 @@ from agent_league.model.events import (
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
+    MatchNotTaken,
+    MatchOverdue,
     PauseChanged,
+    RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
     RoundCompleted,
@@ -36,7 +40,7 @@ from agent_league.model.events import (
     StoreChanged,
 )
 from agent_league.model.names import LONGEST_NAME
-from agent_league.model.results import MatchResult, Scoring, StandingsRow
+from agent_league.model.results import FAULT, UNREPORTED, MatchResult, Outcome, Scoring, StandingsRow, Termination
 from agent_league.model.schedule import Pairing, Round, Schedule
 from agent_league.protocol.v1.ids import new_league_uuid
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
@@ -124,6 +128,7 @@ class Season:
         self._table = self._after_round = self._new_table()
         self._listeners: list[Listener] = []
         self._refused: set[RegistrationRefused] = set()
+        self._was_waiting = False
 
     def restore(self, saved: Saved) -> None:
         """Takes up what an earlier manager of this season left."""
@@ -156,6 +161,13 @@ class Season:
         """Whether no match may begin, as the organiser said."""
         return self._row.paused
 
+    @property
+    def is_waiting_for_referee(self) -> bool:
+        """Whether the league runs and no referee is there to give a match to: all are gone."""
+        referees = self.roster.of(Role.REFEREE)
+        is_idle = all(member.state is AgentState.SUSPENDED for member in referees)
+        return self.phase is Phase.RUNNING and not self.is_paused and is_idle
+
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
@@ -187,6 +199,7 @@ class Season:
                 tolerated=member.how.noted,
             )
         )
+        self._tell_referee_wait()
         return admission
 
     def refuse(self, who: str, why: str) -> None:
@@ -257,6 +270,7 @@ class Season:
         if is_paused != self._row.paused:
             self._keep_season(paused=is_paused)
             self._tell(PauseChanged(is_paused))
+            self._tell_referee_wait()
 
     def preview(self) -> Schedule:
         """The schedule of those who are registered now."""
@@ -282,6 +296,7 @@ class Season:
             self._tell_end()
         elif self.is_paused:
             self._tell(PauseChanged(is_paused=True))
+        self._tell_referee_wait()
 
     def begin_round(self, round_: Round) -> None:
         self.current_round = round_.round_id
@@ -373,7 +388,14 @@ class Season:
                 match_id=result.match_id,
             )
         known = self.results.get(result.match_id)
-        if known is not None:
+        if known is not None and not self._may_replace(known):
+            if known.is_unreported:
+                raise Refusal(
+                    ErrorCode.INVALID_MESSAGE_FORMAT,
+                    f"match {result.match_id} is void, as its report came after the end of its round",
+                    match_id=result.match_id,
+                    void=True,
+                )
             if known.same_as(result):
                 return False
             raise Refusal(
@@ -382,12 +404,49 @@ class Season:
                 match_id=result.match_id,
                 recorded_winner=known.winner,
             )
+        self._finish(result, referee_id)
+        return True
+
+    def record_void(self, match_id: str, referee_id: str, why: str, refusals: Sequence[str] = ()) -> None:
+        """Ends a match without a result that counts, because its referee lives and never reports.
+
+        Its referee may still report it until the round is completed.
+        """
+        if match_id in self.results:
+            return
+        pairing = self._pairings[match_id]
+        details: dict[str, Any] = {FAULT: why, UNREPORTED: referee_id}
+        if refusals:
+            details["refusals"] = list(refusals)
+        result = MatchResult(
+            match_id=match_id,
+            round_id=pairing.round_id,
+            players=pairing.players,
+            outcome=Outcome.TECHNICAL_LOSS,
+            winner=None,
+            details=Details.of(details),
+            terminations=dict.fromkeys(pairing.players, Termination.VOID),
+        )
+        self._finish(result, referee_id)
+
+    def note_overdue(self, match_id: str, referee_id: str, times: int, refusals: Sequence[str]) -> None:
+        """Tells whoever watches that a referee is there and doesn't report a match, and what its players say of it."""
+        self._tell(MatchOverdue(match_id, referee_id, times, tuple(refusals)))
+
+    def note_not_taken(self, match_id: str, referee_id: str, why: str) -> None:
+        """Tells whoever watches that a match can't be given away, and is tried again."""
+        self._tell(MatchNotTaken(match_id, referee_id, why))
+
+    def _may_replace(self, known: MatchResult) -> bool:
+        """Whether a report still counts for a match that the league made void."""
+        return known.is_unreported and known.round_id > self.rounds_completed
+
+    def _finish(self, result: MatchResult, referee_id: str) -> None:
         result = result.lost_by([player_id for player_id in result.players if self.is_barred(player_id)])
         self.results[result.match_id] = result
         self._table.record(result)
         self._keep(match_row(self._pairings[result.match_id], referee_id, result))
         self._tell(MatchFinished(result))
-        return True
 
     def complete_round(self, round_id: int) -> None:
         self.rounds_completed = round_id
@@ -546,6 +605,13 @@ class Season:
         member.state = advance(member.state, state)
         self._keep(agent_row(member))
         self._tell(AgentStateChanged(member.agent_id, state, why))
+        self._tell_referee_wait()
+
+    def _tell_referee_wait(self) -> None:
+        """Tells when the last referee is gone, and when one is there again."""
+        if (is_waiting := self.is_waiting_for_referee) != self._was_waiting:
+            self._was_waiting = is_waiting
+            self._tell(RefereeWaitChanged(is_waiting))
 
     def _enter(self, phase: Phase, state: AgentState) -> None:
         self.phase = phase

@@ -24,3 +24,5 @@ class ManagerSettings:
     """Whether people may take seats on those pages."""
     v1_league: LeagueConfig | None = None
     """What is played where all players speak `league.v1`; None: `league` under the rules of that."""
+    endpoint: str | None = None
+    """Where it listens; agents are told so with its signature, and go there if it doesn't answer where it was."""

@@ -44,7 +44,9 @@ class Table:
         self._rows = None
 
     def record(self, result: MatchResult) -> None:
-        """Adds one result."""
+        """Adds one result; a void one counts for nobody."""
+        if result.is_void:
+            return
         self._rows = None
         for player_id, opponent_id in (result.players, result.players[::-1]):
             tally = self._tallies[player_id]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from agent_league.model.addresses import without_addresses
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import Round
@@ -69,6 +70,19 @@ class PauseChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class RefereeWaitChanged:
+    """No referee is left to give a match to, and the league waits for one; or there is one again."""
+
+    is_waiting: bool
+
+    @property
+    def sentence(self) -> str:
+        """What everybody may know of it, without a full stop."""
+        waiting = "The league has no referee: waiting for one to come, or to come back"
+        return waiting if self.is_waiting else "There is a referee again; the league goes on"
+
+
+@dataclass(frozen=True, slots=True)
 class LeagueStarted:
     """Registration is closed and the schedule stands."""
 
@@ -117,6 +131,40 @@ class MatchFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchOverdue:
+    """A referee is there, took a match, and hasn't reported it in time."""
+
+    match_id: str
+    referee_id: str
+    times: int
+    """How often by now."""
+    refusals: tuple[str, ...] = ()
+    """What the match's players say they have refused, a sentence each."""
+
+    @property
+    def sentence(self) -> str:
+        """What everybody may know of it, without a full stop."""
+        how_often = " again" if self.times > 1 else ""
+        said = f": {'; '.join(self.refusals)}" if self.refusals else ""
+        return f"{self.match_id} is overdue{how_often}: {self.referee_id} took it and hasn't reported it{said}"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchNotTaken:
+    """A match can't be given to its referee, and is tried again and again."""
+
+    match_id: str
+    referee_id: str
+    why: str
+    """In the referee's own words, or those of the connection to it."""
+
+    @property
+    def sentence(self) -> str:
+        """What everybody may know of it, without a full stop."""
+        return f"{self.match_id} waits: {self.referee_id} doesn't take it: {without_addresses(self.why)}"
+
+
+@dataclass(frozen=True, slots=True)
 class RoundCompleted:
     """All results of a round are in."""
 
@@ -152,11 +200,14 @@ Event = (
     | StoreChanged
     | RegistrationChanged
     | PauseChanged
+    | RefereeWaitChanged
     | LeagueStarted
     | LeagueResumed
     | RoundStarted
     | MatchAssigned
     | MatchFinished
+    | MatchNotTaken
+    | MatchOverdue
     | RoundCompleted
     | LeagueCompleted
 )

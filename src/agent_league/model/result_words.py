@@ -25,11 +25,17 @@ DREW = Sign("D", "draw", "drew", "drew with", "D")
 LOST = Sign("L", "loss", "lost", "lost to", "L")
 WON_TECHNICALLY = Sign("Wt", "win tech", "won technically", "won technically against", "W")
 LOST_TECHNICALLY = Sign("Lt", "loss tech", "lost technically", "lost technically to", "L")
-BROKEN_OFF = Sign("X", "void", "broken off", "had a match broken off against", "L")
+BROKEN_OFF = Sign("X", "void", "broken off", "had a match broken off against")
 PLAYING = Sign("…", "live", "being played", "is playing")
 TO_COME = Sign("·", "due", "to come", "is to meet")
 SIGNS = (WON, DREW, LOST, WON_TECHNICALLY, LOST_TECHNICALLY, BROKEN_OFF, PLAYING, TO_COME)
-OWN_SIGNS: Mapping[str, Sign] = {"WIN": WON, "DRAW": DREW, "LOSS": LOST, "TECHNICAL_LOSS": LOST_TECHNICALLY}
+OWN_SIGNS: Mapping[str, Sign] = {
+    "WIN": WON,
+    "DRAW": DREW,
+    "LOSS": LOST,
+    "TECHNICAL_LOSS": LOST_TECHNICALLY,
+    "VOID": BROKEN_OFF,
+}
 """By what a player remembers of its own game."""
 
 ENDINGS: Mapping[Termination, str] = {

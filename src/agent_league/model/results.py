@@ -10,6 +10,10 @@ FAULT = "fault"
 LONGEST_FAULT = 500
 OVERRULED = "overruled"
 """Among the details of a match that was lost by the organiser's word: what its referee had reported."""
+UNREPORTED = "unreported"
+"""Among the details of a match that the league itself made void: the referee that took it and never reported it."""
+VOID_REASON = "void: counts for nobody"
+"""What the players of a void match are told."""
 
 
 class Outcome(StrEnum):
@@ -60,7 +64,9 @@ class Scoring:
     technical_loss_points: int = 0
 
     def points(self, result: "MatchResult", player_id: str) -> int:
-        """What a player gets for a result."""
+        """What a player gets for a result; nothing for a void one."""
+        if result.is_void:
+            return 0
         if result.outcome is Outcome.DRAW:
             return self.draw_points
         if result.winner == player_id:
@@ -88,6 +94,16 @@ class MatchResult:
         return all(self.terminations.get(player_id) is Termination.VOID for player_id in self.players)
 
     @property
+    def is_unreported(self) -> bool:
+        """Whether the league made it void because its referee never reported it."""
+        return self.is_void and UNREPORTED in self.details
+
+    @property
+    def status(self) -> str:
+        """The outcome in one word, as files and queries say it."""
+        return str(Termination.VOID) if self.is_void else str(self.outcome)
+
+    @property
     def fault(self) -> str:
         """Why it was broken off, as far as its referee says."""
         return str(self.details.get(FAULT) or "its referee doesn't say why")[:LONGEST_FAULT]
@@ -110,7 +126,8 @@ class MatchResult:
         if not guilty:
             return self
         terminations = {**self.terminations, **dict.fromkeys(guilty, Termination.SUSPENDED)}
-        innocent = [one for one in self.players if terminations.get(one, Termination.NORMAL) is Termination.NORMAL]
+        harmless = (None, Termination.NORMAL, Termination.VOID)
+        innocent = [one for one in self.players if terminations.get(one) in harmless]
         winner = innocent[0] if innocent else None
         details = self.details
         if (self.outcome, self.winner) != (Outcome.TECHNICAL_LOSS, winner):

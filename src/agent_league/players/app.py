@@ -1,6 +1,7 @@
 """The Player, put together: an agent that registers, joins, decides and remembers."""
 
 import asyncio
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -59,6 +60,8 @@ from agent_league.version import __version__
 
 TOLD_GAMES = 200
 """The latest games in an answer to `get_player_state`, which must not grow without end."""
+KEPT_REFUSALS = 50
+LONGEST_REFUSAL = 300
 _of_row = attrgetter(*StandingsRow.__slots__)
 _voucher = attrgetter("match_id", "referee_token_sha256")
 BEFORE = {AgentState.REGISTERED: AgentState.INIT, AgentState.ACTIVE: AgentState.REGISTERED}
@@ -134,8 +137,9 @@ class Player:
             verify=settings.system.security.verify_callers,
             remark=remark,
             rng=rng,
+            allowed_hosts=settings.system.network.allowed_hosts,
         )
-        self._stay = Stay(self._session, Line(carrier, self.meter), settings.manager, self._remark, rng)
+        self._stay = Stay(self._session, Line(carrier, self.meter), self._remark, rng)
         self._sensors = Sensors(settings.seed, settings.display_name, self._clock)
         self._decision = Decision(strategy, self.log, self._decided)
         repeatable = settings.seed is not None
@@ -149,9 +153,17 @@ class Player:
         table = {**self._tools(), **(tools or {})}
         self._round_id: int | None = None
         """The round that was announced last."""
-        complete = MessageCompletion(self._session, self._known_of).complete
+        self._refusals: deque[dict[str, Any]] = deque(maxlen=KEPT_REFUSALS)
+        """The latest calls about matches that we refused; the manager asks for them where a match hangs."""
         self.dispatcher = Dispatcher(
-            self, table, self._clock, self.log, strict=strict, complete=complete, meter=self.meter
+            self,
+            table,
+            self._clock,
+            self.log,
+            strict=strict,
+            complete=MessageCompletion(self._session, self._known_of).complete,
+            refused=self._note_refusal,
+            meter=self.meter,
         )
 
     def _known_of(self, method: Method, params: Mapping[str, Any]) -> Known:
@@ -195,6 +207,7 @@ class Player:
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
         if envelope is None:
+            await self._session.hear(bearer)
             return None
         if self._settings.system.security.verify_callers:
             await self._session.ready()
@@ -399,7 +412,10 @@ class Player:
             counted = "wins" if self._settings.protocol == PROTOCOL_V1 else "points"
             place = f"{self.agent_id} is number {own.rank} with {own.points} {counted}; " if own else ""
             over = replace(over, rank=own.rank, points=own.points) if own else over
-            self._remark(f"The league is over: {place}the champion is {message.champion.player_id}.{self._outlook}")
+            played = [(row.model_extra or {}).get("played", 1) for row in message.final_standings]
+            has_winner = any(played) or not played
+            won = f"the champion is {message.champion.player_id}" if has_winner else "no match counted, and nobody won"
+            self._remark(f"The league is over: {place}{won}.{self._outlook}")
         self._end(over)
         return OK
 
@@ -433,7 +449,18 @@ class Player:
             "state": str(self.state),
             "league_id": self._session.league_id,
             **(history.content(TOLD_GAMES) if history else {"stats": {}, "matches": [], "opponents": {}}),
+            "refusals": list(self._refusals),
         }
+
+    def _note_refusal(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
+        """Keeps a refusal of a call about a match, each kind once."""
+        match_id = params.get("match_id")
+        if not isinstance(match_id, str) or not is_safe_name(match_id):
+            return
+        told = {"method": method, "error_code": str(refusal.code), "message": refusal.message[:LONGEST_REFUSAL]}
+        entry = {"match_id": match_id, **told}
+        if not any(entry.items() <= known.items() for known in self._refusals):
+            self._refusals.append({"at": format_utc(self._clock.now()), **entry})
 
     def _tell(self, happening: Happening) -> None:
         """To whoever watches; what costs something to tell is made only where somebody does."""

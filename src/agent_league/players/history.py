@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.log import JsonLogger
-from agent_league.players.observation import GameRecord, Memory
+from agent_league.players.observation import VOID, GameRecord, Memory
 from agent_league.players.opponents import OpponentModel
 from agent_league.storage.files import LineFile, Projection
 from agent_league.storage.paths import DataPaths
@@ -32,7 +32,8 @@ Key = tuple[str | None, str | None, str]
 class History:
     """What a player remembers; a match is remembered once, however often its result is told.
 
-    One that is played again, because its referee was lost before it had reported, is remembered as it ended last.
+    One that is played again, because its referee was lost before it had reported, is remembered as it ended last;
+    one that turns out to be void, as that.
     """
 
     def __init__(self, player_id: str, display_name: str, home: Path, log: JsonLogger) -> None:
@@ -64,7 +65,8 @@ class History:
     def remember(self, game: GameRecord) -> bool:
         """Adds a game; False where it is known already."""
         key = _key(game)
-        if key in self._known and (key not in self._expected or self._known[key] == game):
+        is_taken_back = game.outcome == VOID and key in self._known and self._known[key].outcome != VOID
+        if key in self._known and (key not in self._expected or self._known[key] == game) and not is_taken_back:
             return False
         self._expected.discard(key)
         self._take(game)
@@ -85,7 +87,7 @@ class History:
     def statistics(self) -> dict[str, int]:
         outcomes = Counter(game.outcome for game in self.games)
         return {
-            "played": len(self.games),
+            "played": len(self.games) - outcomes[VOID],
             "wins": outcomes["WIN"],
             "draws": outcomes["DRAW"],
             "losses": outcomes["LOSS"] + outcomes["TECHNICAL_LOSS"],
@@ -131,7 +133,7 @@ class History:
     def _take(self, game: GameRecord) -> None:
         self._total += 1
         key = _key(game)
-        earlier = self._known.get(key) if game.season else None
+        earlier = self._known.get(key) if game.season or game.outcome == VOID else None
         self._known[key] = game
         if earlier:
             self._replace(earlier, game)

@@ -18,6 +18,10 @@ MOST_PAYOFFS = 4096
 """Rows of a table of payoffs that are read."""
 
 
+VOID = "VOID"
+"""The outcome of a match that counts for nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class GameRecord:
     """One finished match, as the player remembers it."""
@@ -26,7 +30,7 @@ class GameRecord:
     game_type: str
     opponent_id: str
     outcome: str
-    """WIN, DRAW, LOSS or TECHNICAL_LOSS, from the player's side."""
+    """WIN, DRAW, LOSS or TECHNICAL_LOSS, from the player's side; VOID where it counts for nobody."""
     my_moves: tuple[Move, ...] = ()
     opponent_moves: tuple[Move, ...] = ()
     league_id: str | None = None

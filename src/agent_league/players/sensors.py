@@ -13,7 +13,8 @@ from agent_league.clock import Clock, SystemClock, parse_utc
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.games.base import Rules
 from agent_league.games.registry import load_game
-from agent_league.players.observation import GameRecord, Observation
+from agent_league.model.results import VOID_REASON
+from agent_league.players.observation import VOID, GameRecord, Observation
 from agent_league.protocol import v2
 from agent_league.protocol.move_schema import EXPECTED, NotMoves, moves_of
 
@@ -108,6 +109,8 @@ class Sensors:
             outcome = "WIN"
         elif result.status == "WIN":
             outcome = "LOSS"
+        elif result.winner_player_id is None and result.reason == VOID_REASON:
+            outcome = VOID
         if len(repr(extra)) > LONGEST_DETAILS:
             extra = {}
         return GameRecord(

@@ -6,7 +6,13 @@ from agent_league.players.choices import named
 from agent_league.players.happenings import Happening, LeagueOver, MatchOver, RoundAnnounced, Trouble
 from agent_league.players.mailbox import FallbackPlayed, Stopped, YourTurn
 
-OUTCOMES = {"WIN": "You win", "DRAW": "A draw", "LOSS": "You lose", "TECHNICAL_LOSS": "Lost technically"}
+OUTCOMES = {
+    "WIN": "You win",
+    "DRAW": "A draw",
+    "LOSS": "You lose",
+    "TECHNICAL_LOSS": "Lost technically",
+    "VOID": "No result",
+}
 OF_THE_VIEW = ("The view ", "Each view ")
 """How a paragraph of the rules begins that a program needs: a person sees pictures."""
 

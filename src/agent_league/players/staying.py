@@ -20,10 +20,9 @@ LEAST_STAY = 2.0
 class Stay:
     """Waits for a league that takes us in."""
 
-    def __init__(self, session: Session, line: Line, manager: str, remark: Remark, rng: Random | None) -> None:
+    def __init__(self, session: Session, line: Line, remark: Remark, rng: Random | None) -> None:
         self._session = session
         self._line = line
-        self._manager = manager
         self._remark = remark
         self._rng = rng or Random()  # noqa: S311 - jitter
         self._attempts = 0
@@ -71,7 +70,7 @@ class Stay:
         method = "get_standings"
         try:
             frame = self._line.encode(method, {})
-            answer = await self._line.send(self._manager, frame, ASK_SECONDS, method=method)
+            answer = await self._line.send(self._session.manager, frame, ASK_SECONDS, method=method)
         except CallFailed as error:
             return isinstance(error, BadAnswer) or error.is_final
         phase = answer.get("phase") if isinstance(answer, dict) else None

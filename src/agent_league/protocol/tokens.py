@@ -47,6 +47,10 @@ class Claims(Part):
     exp: int
     ref: str | None = None
     players: list[str] = Field(default_factory=list)
+    at: str | None = None
+    """In a manager's token: where it listens."""
+    since: float | None = None
+    """And since when it conducts the league: of two managers the later one counts."""
 
 
 class Expired(Refusal):
@@ -103,9 +107,19 @@ class SigningKey:
         more = {"ref": referee_id, "players": list(players)}
         return self._sign("match", league_id, match_id, audience, now, lifetime, more, match_key)
 
-    def manager_token(self, *, league_id: str, audience: str, now: datetime, lifetime: float) -> str:
-        """What the manager shows to one agent."""
-        return self._sign("manager", league_id, Role.LEAGUE_MANAGER, [audience], now, lifetime, {})
+    def manager_token(
+        self,
+        *,
+        league_id: str,
+        audience: str,
+        now: datetime,
+        lifetime: float,
+        at: str | None = None,
+        since: datetime | None = None,
+    ) -> str:
+        """What the manager shows to one agent; with where it listens, and since when."""
+        more = {"at": at, "since": since.timestamp()} if at and since else {}
+        return self._sign("manager", league_id, Role.LEAGUE_MANAGER, [audience], now, lifetime, more)
 
     def _sign(
         self,
@@ -164,6 +178,13 @@ class Verifier:
         if claims.sub != Role.LEAGUE_MANAGER:
             raise _refused(f"it is for {claims.sub!r}, not for the {Role.LEAGUE_MANAGER}")
         return claims.exp + LEEWAY_SECONDS
+
+    def manager_address(self, token: str) -> tuple[str, float] | None:
+        """Where the manager says that it listens and since when, in a token that was found good."""
+        claims = self._good.get(token)
+        if claims is None or claims.use != "manager" or claims.at is None or claims.since is None:
+            return None
+        return claims.at, claims.since
 
     def shown_by(self, token: str, *, agent_id: str) -> str | None:
         """The sender who may show this agent a token, be its time over or not; None where it is no good at all."""

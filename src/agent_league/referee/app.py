@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from agent_league.clock import Clock, SystemClock, format_utc
-from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, Refusal
+from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused, Refusal
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import Game, UnknownGame, declared, is_from_source, playable
 from agent_league.games.tryout import breakdown
@@ -106,6 +106,7 @@ class Referee:
             verify=system.security.verify_callers,
             remark=remark,
             rng=rng,
+            allowed_hosts=system.network.allowed_hosts,
         )
         self._running: dict[str, asyncio.Task[None]] = {}
         self._matches: dict[str, MatchPlay] = {}
@@ -118,7 +119,9 @@ class Referee:
         self._group: asyncio.TaskGroup | None = None
         self._done = asyncio.Event()
         known: Mapping[str, MatchPlay | PastMatch] = ChainMap[str, Any](self._matches, self._past)  # type: ignore[arg-type]
-        handlers = RefereeHandlers(known, self._running, self._ordered, self._announced, self._league_completed)
+        handlers = RefereeHandlers(
+            known, self._running, self._ordered, self._announced, self._league_completed, self._give_up
+        )
         self.changes = Changes()
         self._stranger = StrangeManager(settings, self._session, self._manners, self._clock)
         self._given: dict[str, tuple[int, str, str]] = {}
@@ -166,6 +169,8 @@ class Referee:
             check_manager(params.get("sender"))
             await self._session.ready()
             await self._session.check_manager(bearer)
+        else:
+            await self._session.hear(bearer)
         if envelope:
             self._session.check_league(envelope.league_id)
         return None
@@ -484,6 +489,15 @@ class Referee:
             self._remark(match_id + (broken_off if play.fault else f": {verdict.reason}"))
             self._answer_start(play)
             counts = await self._report(play)
+            if play.is_void:
+                await self._tell_void(play)
+        except asyncio.CancelledError:
+            if not play.is_void:
+                raise
+            counts = False
+            if current := asyncio.current_task():
+                current.uncancel()
+            await self._tell_void(play)
         except Exception as error:  # noqa: BLE001 - one match's fault must not end the others
             self.log.error("match_failed", match_id=match_id, error=repr(error))
         finally:
@@ -504,6 +518,22 @@ class Referee:
             del report["auth_token"]
             over.set_result(report)
             self._answered.add(match_id)
+
+    def _give_up(self, match_ids: Iterable[str]) -> None:
+        """Gives up those of our matches that the league has made void: nobody waits for their results any more."""
+        for match_id in match_ids:
+            if (task := self._running.get(match_id)) and not self._matches[match_id].is_void:
+                self._matches[match_id].is_void = True
+                task.cancel()
+
+    async def _tell_void(self, play: MatchPlay) -> None:
+        """Tells the players of a match that the league made void before it had our report that it counts for nobody."""
+        match_id = play.match.match_id
+        play.is_void = True
+        fault = "the league made it void, as it had no report of it in time"
+        self.log.warning("match_void", match_id=match_id)
+        self._remark(f"{match_id} is void and counts for nobody: {fault}.")
+        await play.abort(fault)
 
     async def _judged(self, play: MatchPlay) -> Verdict:
         """The verdict of the match; one that breaks down on our side ends without a winner, and nobody waits for it."""
@@ -529,7 +559,7 @@ class Referee:
             try:
                 report = play.report(token or "")
                 bearer = token if report.protocol == PROTOCOL_V1 else None  # its messages have no place for one
-                await self._manners.tell(self._settings.manager, report, limit, bearer)
+                await self._manners.tell(self._session.manager, report, limit, bearer)
             except CallFailed as error:
                 if error.code in STRANGERS and renewals < MAX_RENEWALS:
                     renewals += 1  # it has expired, or another of our calls has just got a new one
@@ -538,12 +568,14 @@ class Referee:
                 if play.match.match_id in self._answered and knows_no_form(error):
                     return True
                 if error.is_final:
+                    play.is_void = _says_void(error)
                     self.log.warning("report_refused", match_id=play.match.match_id, message=error.message)
                     return False
                 failures += 1
                 self.log.warning("report_failed", match_id=play.match.match_id, message=error.message)
                 if self._done.is_set():
                     return None
+                self._session.try_elsewhere()
                 await asyncio.sleep(reconnect_delay(failures, self._desk.rng))
             else:
                 return True
@@ -594,6 +626,14 @@ def _started_by(body: bytes, answer: bytes) -> str | None:
     message = asked["params"] if "jsonrpc" in asked else asked
     match_id = message.get("match_id")
     return match_id if isinstance(match_id, str) else None
+
+
+def _says_void(error: CallFailed) -> bool:
+    """Whether a manager refuses a report because the match was made void without it."""
+    frame = error.answer if isinstance(error, PeerRefused) and isinstance(error.answer, dict) else {}
+    refusal = frame.get("result", frame)
+    context = refusal.get("context") if isinstance(refusal, dict) else None
+    return isinstance(context, dict) and context.get("void") is True
 
 
 def _is_kept(order: v2.StartMatch) -> bool:

@@ -1,6 +1,6 @@
 """The referee's tools."""
 
-from collections.abc import Awaitable, Callable, Container, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
@@ -28,15 +28,16 @@ class RefereeHandlers:
         begin: Callable[[v2.StartMatch], Awaitable[None]],
         announced: Callable[[v2.RoundAnnouncement], Awaitable[None]],
         completed: Callable[[], None],
+        voided: Callable[[Iterable[str]], None],
     ) -> None:
         self._matches = matches
         self._running = running
         self._begin = begin
         self._announced = announced
         self._completed = completed
+        self._voided = voided
 
     def table(self) -> dict[str, Handler]:
-        notices = ("update_standings", "notify_round_completed")
         answers = ("game_join_ack", "choose_parity_response", "game_move_response")
         return {
             "start_match": self.start_match,
@@ -44,7 +45,8 @@ class RefereeHandlers:
             "notify_round": self.round_announced,
             "notify_league_completed": self.league_completed,
             **dict.fromkeys(answers, self.take_answer),
-            **dict.fromkeys(notices, self.take_notice),
+            "update_standings": self.take_notice,
+            "notify_round_completed": self.round_completed,
             **dict.fromkeys(STEPS, self.tell_step),
         }
 
@@ -74,6 +76,11 @@ class RefereeHandlers:
         return OK
 
     async def take_notice(self, message: Any) -> Reply:
+        return OK
+
+    async def round_completed(self, message: v2.RoundCompleted) -> Reply:
+        """A round is over; those of its matches that are void may be ours, and still under way here."""
+        self._voided(message.void_match_ids or ())
         return OK
 
     async def league_completed(self, message: v2.LeagueCompleted) -> Reply:

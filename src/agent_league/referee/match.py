@@ -9,7 +9,7 @@ import orjson
 from agent_league.games.base import CHANCE, Move, State, allows, in_words, is_long, winning_seat
 from agent_league.games.registry import Game
 from agent_league.games.wire import PlainWire
-from agent_league.model.results import MatchState, Outcome, Termination
+from agent_league.model.results import VOID_REASON, MatchState, Outcome, Termination
 from agent_league.protocol.v2.game import GameResult
 
 ROLES = ("PLAYER_A", "PLAYER_B")
@@ -114,6 +114,8 @@ class Match:
         """Who won and why; the match must be finished."""
         if self.terminations:
             failed = [player for player in self.players if player in self.terminations]
+            if all(self.terminations.get(player) is Termination.VOID for player in self.players):
+                return Verdict(Outcome.TECHNICAL_LOSS, None, VOID_REASON)
             winner = None if len(failed) == len(self.players) else self.opponent(failed[0])
             why = ", ".join(f"{player}: {self.terminations[player].replace('_', ' ')}" for player in failed)
             return Verdict(Outcome.TECHNICAL_LOSS, winner, f"Technical loss ({why})")

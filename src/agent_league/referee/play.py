@@ -75,6 +75,8 @@ class MatchPlay:
         self.verdict: Verdict | None = None
         self.fault: str | None = None
         """Why it was broken off, where no player is to blame."""
+        self.is_void = False
+        """Whether the league has made it void before it had our report."""
 
     @property
     def failures(self) -> dict[str, int]:
@@ -156,6 +158,7 @@ class MatchPlay:
             self.match.players,
             self.verdict.outcome,
             self.verdict.winner,
+            terminations=self.match.terminations,
         )
         return {player_id: scoring.points(result, player_id) for player_id in self.match.players}
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agent_league.errors import AgentLeagueError
+from agent_league.errors import AgentLeagueError, UserError
 
 
 class StoreFailed(AgentLeagueError):
@@ -106,6 +106,15 @@ class Saved:
     season: SeasonRow
     agents: Sequence[AgentRow] = ()
     matches: Sequence[MatchRow] = ()
+
+
+def damaged_league(where: str, league_id: str, error: Exception) -> UserError:
+    """What is said of a league whose rows can't be read; never with their content, which may be a key."""
+    what = type(error).__name__
+    return UserError(
+        f"{where} holds {league_id} in a form that can't be read ({what}): it is damaged. Bring back a copy of the "
+        "database, or begin another league with --new."
+    )
 
 
 class Store(Protocol):

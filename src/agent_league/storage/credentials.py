@@ -7,9 +7,11 @@ from typing import Any
 
 import orjson
 
-from agent_league.storage.files import read_object, write_whole
+from agent_league.errors import DamagedFile
+from agent_league.storage.files import read_json, write_whole
 from agent_league.storage.paths import DataPaths
 
+TEXTS = ("agent_id", "league_id", "auth_token", "application_key", "match_key", "manager")
 NOT_SAFE = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -25,8 +27,27 @@ class CredentialsFile:
         self.path = DataPaths(home).credentials / f"{role}-{readable}-{digest[:12]}.json"
 
     def load(self) -> dict[str, Any]:
-        """What was saved; nothing where there is no such file."""
-        return read_object(self.path) or {}
+        """What was saved; nothing where there is no such file. Raises DamagedFile where it holds something else."""
+        try:
+            found = read_json(self.path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise self._damaged(error.strerror or type(error).__name__) from None
+        except ValueError:
+            raise self._damaged("it is not JSON") from None
+        if not isinstance(found, dict):
+            raise self._damaged("it holds no JSON object")
+        for name in TEXTS:
+            if not isinstance(found.get(name), str | None):
+                raise self._damaged(f"{name} is no text")
+        return found
+
+    def _damaged(self, why: str) -> DamagedFile:
+        return DamagedFile(
+            f"The credentials in {self.path} can't be used: {why}. Registering without them; where the manager says "
+            "that the name is taken, bring back a copy of the file, or take another --name."
+        )
 
     def forget(self) -> None:
         """Whoever comes next at this place is somebody new."""

@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, ProgrammingError, SQLAlche
 
 from agent_league.errors import UserError
 from agent_league.storage import migrations, tables
-from agent_league.storage.base import Deposed, Row, Saved, SeasonRow, StoreFailed, key_of
+from agent_league.storage.base import Deposed, Row, Saved, SeasonRow, StoreFailed, damaged_league, key_of
 
 SQLITE = "sqlite"
 POSTGRES = "postgresql"
@@ -97,12 +97,37 @@ class SqlStore:
         self._connection: Connection | None = None
         self._is_up_to_date = False
         self._epochs: dict[int, int] = {}
+        self._opened: tuple[int, int] | None = None
+        """Which file it is that the connection writes to."""
         self._turn = threading.Lock()
 
     @property
     def is_there(self) -> bool:
         """Whether there is anything to read; a file that isn't there would be made. Of a server nobody knows."""
         return self._file is None or self._file.is_file()
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong with the file by its looks: it is gone, another one, empty, or can't be written; or None.
+
+        A connection to a file that was deleted goes on as if nothing had happened, and all that it writes is lost.
+        """
+        if self._file is None or self._opened is None:
+            return None
+        try:
+            found = self._file.stat()
+        except OSError:
+            return f"The store {self._name} is gone: the file was deleted or moved. Put it back"
+        if (found.st_dev, found.st_ino) != self._opened:
+            return (
+                f"The store {self._name} is another file than the one that this manager has opened. Put that one back, "
+                "or stop this manager and start it again to go on with what is there now"
+            )
+        if found.st_size == 0:
+            return f"The store {self._name} is empty: somebody has cut it off. Bring back a copy of it"
+        if not os.access(self._file, os.W_OK):
+            return f"The store {self._name} can't be written: {MENDED_BY['SQLITE_READONLY']}"
+        return None
 
     def name_in(self, home: Path) -> str:
         """How people call it, the same from wherever it is called, and without a password."""
@@ -164,17 +189,23 @@ class SqlStore:
         found = _answers(connection, self._season, {"league_id": league_id})
         if not found:
             return 0, None
-        epoch, season = tables.season_of(found[0])
-        of_it = {"season_id": season.season_id}
-        agents = [tables.agent_of(row) for row in _answers(connection, text(tables.AGENTS), of_it)]
-        matches = [tables.match_of(row) for row in _answers(connection, text(tables.MATCHES), of_it)]
+        try:
+            epoch, season = tables.season_of(found[0])
+            of_it = {"season_id": season.season_id}
+            agents = [tables.agent_of(row) for row in _answers(connection, text(tables.AGENTS), of_it)]
+            matches = [tables.match_of(row) for row in _answers(connection, text(tables.MATCHES), of_it)]
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise damaged_league(f"The store {self._name}", league_id, error) from None
         return epoch, Saved(season, agents, matches)
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
         """All or nothing."""
-        with self._turn, self._translated(), self._committed(self._connection or self._connect()) as connection:
-            yield connection
+        with self._turn:
+            if self._connection is not None and (trouble := self.trouble):
+                raise StoreFailed(trouble)
+            with self._translated(), self._committed(self._connection or self._connect()) as connection:
+                yield connection
 
     @contextmanager
     def _looking(self) -> Iterator[Connection]:
@@ -211,10 +242,12 @@ class SqlStore:
     def _let_go(self) -> None:
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
+            self._connection = self._opened = None
 
     def _connect(self) -> Connection:
         if self._file is not None:
+            if self._epochs and not self._file.is_file():  # a new file would know nothing of the league
+                raise StoreFailed(f"The store {self._name} is gone: the file was deleted or moved. Put it back")
             _make_private(self._file)
         self._connection = connection = self._engine.connect()
         try:
@@ -224,6 +257,7 @@ class SqlStore:
                 connection.commit()
             while not self._is_up_to_date:
                 self._is_up_to_date = self._migrate(connection)
+            self._opened = _identity(self._file)
         except BaseException:
             self._let_go()
             raise
@@ -270,6 +304,14 @@ class SqlStore:
             if advice:
                 raise UserError(f"The store {self._name} can't be used: {reason}; {advice}.") from None
             raise StoreFailed(f"The store {self._name} can't be used now: {reason}") from None
+
+
+def _identity(file: Path | None) -> tuple[int, int] | None:
+    """What tells a file from another one of the same name."""
+    if file is None:
+        return None
+    found = file.stat()
+    return (found.st_dev, found.st_ino)
 
 
 def _answers(connection: Connection, statement: TextClause, values: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -90,9 +90,17 @@ class Evidence:
     @cached_property
     def player_seats(self) -> dict[str, str]:
         """Player id -> the name of its seat."""
+        return self._seats(Role.PLAYER)
+
+    @cached_property
+    def referee_seats(self) -> dict[str, str]:
+        """Referee id -> the name of its seat."""
+        return self._seats(Role.REFEREE)
+
+    def _seats(self, role: Role) -> dict[str, str]:
         seats = {seat.endpoint: seat.name for seat in self.world.seats.values()}
         agents = self.saved.agents if self.saved else ()
-        return {row.agent_id: seats[row.endpoint] for row in agents if row.role == Role.PLAYER}
+        return {row.agent_id: seats[row.endpoint] for row in agents if row.role == role}
 
     @cached_property
     def log(self) -> list[tuple[str, str]]:

@@ -37,6 +37,8 @@ class Fault(StrEnum):
     """Clocks are wrong by up to hours, and jump."""
     PAUSES = "pauses"
     """The organiser pauses the league for a while."""
+    SILENCE = "silence"
+    """A referee lives, takes matches, and none of its reports ever leaves it; or not before the healing."""
 
 
 class Trouble(StrEnum):
@@ -86,6 +88,10 @@ class Scenario:
     healing: float = 0
     """The virtual second from which on nothing goes wrong any more."""
     overlap_rounds: bool = False
+    silent: tuple[str, ...] = ()
+    """Referees whose reports don't leave them."""
+    silent_for_good: bool = False
+    """Whether that outlasts the healing."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,6 +101,8 @@ class Scenario:
 MANAGER = "manager"
 FRAME_FAULTS = (Fault.LOST, Fault.DELAYED, Fault.DOUBLED, Fault.BROKEN)
 STEPS_PER_CALL = 4
+MOST_SILENT_PLAYERS = 4
+"""In larger leagues referees are silent until the healing alone: each match of one takes its time."""
 
 
 def seat_names(players: int, referees: int) -> tuple[str, ...]:
@@ -112,7 +120,7 @@ def make_scenario(
     rng = Random(f"scenario {seed}")  # noqa: S311 - a simulation
     players = players or rng.choice((2, 3, 4, 4, 5, 6, 8))
     referees = referees or rng.choice((1, 2, 2, 3))
-    drawn = (fault for fault in Fault if fault is not Fault.PAUSES)
+    drawn = (fault for fault in Fault if fault not in (Fault.PAUSES, Fault.SILENCE))
     active = [fault for fault in drawn if rng.random() < 0.5 and fault in faults]
     names = seat_names(players, referees)
     steps = STEPS_PER_CALL * (players * (players - 1) * 6 + (players + referees) * players * 3)
@@ -132,6 +140,8 @@ def make_scenario(
         skews={name: _skew(rng) for name in names} if Fault.CLOCKS in active else {},
         healing=10 ** rng.uniform(0.5, 2.8),
         overlap_rounds=rng.random() < 0.5,
+        silent=_silent(seed, names) if Fault.SILENCE in faults else (),
+        silent_for_good=players <= MOST_SILENT_PLAYERS,
     )
 
 
@@ -178,6 +188,13 @@ def _pauses(seed: int, steps: int) -> list[Incident]:
         Incident(_step(steps, rng), Trouble.PAUSE, MANAGER, 10 ** rng.uniform(-1, 2))
         for _ in range(rng.choice((0, 0, 1, 3)))
     ]
+
+
+def _silent(seed: int, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Drawn by themselves, as pauses are."""
+    rng = Random(f"silence {seed}")  # noqa: S311 - a simulation
+    referees = [name for name in names if name.startswith("REF")]
+    return tuple(rng.sample(referees, rng.randint(1, len(referees)))) if rng.random() < 0.4 else ()
 
 
 def _step(steps: int, rng: Random) -> int:

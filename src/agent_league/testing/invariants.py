@@ -44,6 +44,9 @@ GRACE_SECONDS = 60
 REPORTING_SECONDS = 20
 """So long a referee may take to find a report unanswered and to send it again."""
 INTERNAL_ERROR = -32603
+LEAST_ORDERS = 2
+"""So often a referee is asked for a match before that is void."""
+VOID_REASON = "void: counts for nobody"
 
 
 def league_is_completed(evidence: Evidence) -> Iterator[str]:
@@ -91,6 +94,21 @@ def updates_tell_the_table_of_their_round(evidence: Evidence) -> Iterator[str]:
         round_id = said.params["round_id"]
         until_then = [row if row.round_id <= round_id else replace(row, result=None) for row in rows]
         yield from _compare(f"the update after round {round_id}", said.params["standings"], _table(until_then))
+
+
+def only_what_a_silent_referee_took_is_void(evidence: Evidence) -> Iterator[str]:
+    """A match is void only where a referee that lives took it at least twice and its reports never left it."""
+    orders = Counter(
+        (said.call.target, said.params["match_id"]) for said in evidence.of("start_match") if said.answer is not None
+    )
+    for match_id, row in evidence.matches.items():
+        if not _is_void(row):
+            continue
+        referee = evidence.referee_seats[str(row.referee_id)]
+        if referee not in evidence.scenario.silent:
+            yield f"{match_id} is void, though {referee} reports what it has played"
+        elif orders[referee, match_id] < LEAST_ORDERS:
+            yield f"{match_id} is void, though {referee} was asked to play it {orders[referee, match_id]} times"
 
 
 def acknowledged_registrations_are_kept(evidence: Evidence) -> Iterator[str]:
@@ -194,6 +212,8 @@ def no_match_has_two_winners(evidence: Evidence) -> Iterator[str]:
     told: defaultdict[tuple[str, str], set[Any]] = defaultdict(set)
     for said in evidence.of("notify_match_result"):
         key = (said.params["match_id"], said.params["draw_seed"])
+        if said.params["game_result"]["reason"] == VOID_REASON:
+            continue  # takes back what was told before
         told[key].add(said.params["game_result"]["winner_player_id"])
     for match, found in [*winners.items(), *told.items()]:
         if len(found) > 1:
@@ -270,7 +290,7 @@ def nobody_loses_without_a_fault(evidence: Evidence) -> Iterator[str]:
             ended.setdefault(said.params["match_id"], said.call.at)
     for match_id, row in evidence.matches.items():
         result = row.result or {}
-        if result.get("outcome") != "TECHNICAL_LOSS":
+        if result.get("outcome") != "TECHNICAL_LOSS" or _is_void(row):
             continue
         for player_id in {row.player_a, row.player_b} - {result["winner"]}:
             how = result["terminations"].get(player_id, "nothing at all")
@@ -297,6 +317,7 @@ INVARIANTS: Sequence[Invariant] = (
     each_pair_has_one_result,
     standings_follow_from_the_matches,
     updates_tell_the_table_of_their_round,
+    only_what_a_silent_referee_took_is_void,
     acknowledged_registrations_are_kept,
     acknowledged_results_are_kept,
     tokens_stay_good,
@@ -319,7 +340,7 @@ def _table(matches: Sequence[MatchRow]) -> list[dict[str, Any]]:
     for match in matches:
         for player, other in ((match.player_a, match.player_b), (match.player_b, match.player_a)):
             row = rows.setdefault(player, dict.fromkeys(("played", "wins", "draws", "losses", "points"), 0))
-            if match.result is None:
+            if match.result is None or _is_void(match):
                 continue
             drawn, won = match.result["outcome"] == "DRAW", match.result["winner"] == player
             points = 1 if drawn else 3 * won
@@ -331,6 +352,11 @@ def _table(matches: Sequence[MatchRow]) -> list[dict[str, Any]]:
         {"rank": rank, "player_id": player, **rows[player]}
         for rank, player in enumerate(_ranked(rows, against), start=1)
     ]
+
+
+def _is_void(row: MatchRow) -> bool:
+    ends = (row.result or {}).get("terminations", {})
+    return [ends.get(player) for player in (row.player_a, row.player_b)] == ["void", "void"]
 
 
 def _ranked(rows: dict[str, dict[str, Any]], against: Counter[tuple[str, str]]) -> list[str]:

@@ -19,7 +19,7 @@ from agent_league.testing.evidence import Evidence
 from agent_league.testing.faults import Scenario
 from agent_league.testing.invariants import INVARIANTS
 from agent_league.testing.lives import MortalLoop, end_all
-from agent_league.testing.world import World
+from agent_league.testing.world import SILENT_MATCH_SECONDS, World
 
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - only its speed is wanted; another place does as well
 LOOK_SECONDS = 1.0
@@ -136,7 +136,8 @@ async def _until_over(world: World) -> None:
     """Until the league is over, everybody knows, and nothing more is said; or patience is at its end."""
     scenario = world.scenario
     await asyncio.sleep(scenario.healing)
-    await _look(world.is_completed, PATIENCE_SECONDS + MATCH_SECONDS * scenario.players**2)
+    a_match = 2 * SILENT_MATCH_SECONDS if scenario.silent else MATCH_SECONDS
+    await _look(world.is_completed, PATIENCE_SECONDS + a_match * scenario.players**2)
     await _look(lambda: not world.untold(), TELLING_SECONDS)
     await asyncio.sleep(LAST_WORDS_SECONDS)
 

@@ -7,7 +7,7 @@ import asyncio
 import errno
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from agent_league.config import GamesRegistry, LeagueConfig, SystemConfig
-from agent_league.config.models import GameEntry, Participants, Scheduling
+from agent_league.config.models import GameEntry, Heartbeat, Participants, Scheduling
 from agent_league.errors import AgentLeagueError, LeagueFailed
 from agent_league.league.app import LeagueManager
 from agent_league.league.season import Phase
@@ -34,10 +34,13 @@ from agent_league.testing.faults import FOR_GOOD, MANAGER, Incident, Scenario, T
 from agent_league.testing.lives import Life
 from agent_league.testing.network import FaultyNetwork, Trace
 from agent_league.testing.virtual_time import VirtualClock
+from agent_league.transport.carrier import Carrier, no_answer
 
 LEAGUE_ID = "league_simulated"
 STRATEGIES = ("random", "always_even", "always_odd", "alternating", "frequency", "pattern", "markov")
 PORTS = {Role.LEAGUE_MANAGER: 8000, Role.REFEREE: 8001, Role.PLAYER: 8101}
+SILENT_MATCH_SECONDS = 400.0
+"""How long a match may take where referees are silent: more than any that is reported takes, and less than an hour."""
 RESTART_SECONDS = 1.0
 """After so long an agent that could not start is started again."""
 
@@ -131,6 +134,30 @@ class FailingStore:
             raise StoreFailed("database or disk is full")
 
 
+class ReportlessCarrier:
+    """A referee's line on which reports get lost before they leave it; all else passes."""
+
+    def __init__(self, carrier: Carrier, is_silent: Callable[[], bool]) -> None:
+        self._carrier = carrier
+        self._is_silent = is_silent
+
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
+        if b'"report_match_result"' in frame and self._is_silent():
+            await asyncio.sleep(limit)
+            raise no_answer(endpoint, limit)
+        return await self._carrier.exchange(endpoint, frame, limit, bearer, headers)
+
+    async def close(self) -> None:
+        await self._carrier.close()
+
+
 class World:
     """A league in trouble."""
 
@@ -147,7 +174,8 @@ class World:
         self.seats = {name: _seat(name, root, scenario.skews.get(name, 0)) for name in scenario.names}
         endpoints = {seat.name: seat.endpoint for seat in self.seats.values()}
         self.network = FaultyNetwork(scenario, endpoints, self.trace, self.step)
-        self.system = SystemConfig(default_league_id=LEAGUE_ID)
+        heartbeat = Heartbeat(match_sec=SILENT_MATCH_SECONDS) if scenario.silent else Heartbeat()
+        self.system = SystemConfig(default_league_id=LEAGUE_ID, heartbeat=heartbeat)
         self.league = LeagueConfig(
             league_id=LEAGUE_ID,
             game_type="even_odd",
@@ -284,6 +312,9 @@ class World:
             case Trouble.TURN_CLOCK:
                 self.seats[victim].clock.skew += seconds
 
+    def _is_silence_kept(self) -> bool:
+        return self.scenario.silent_for_good or not self.network.healed
+
     def _can_spare(self, name: str) -> bool:
         """Whether a league that has started can do without this agent."""
         saved = MemoryStore(self.memory).read(LEAGUE_ID)
@@ -323,7 +354,9 @@ class World:
         return result
 
     def _make(self, seat: Seat, life: Life) -> LeagueManager | Referee | Player:
-        carrier = self.network.carrier(life)
+        carrier: Carrier = self.network.carrier(life)
+        if seat.name in self.scenario.silent:
+            carrier = ReportlessCarrier(carrier, self._is_silence_kept)
         dice = Random(f"{seat.name} {self.scenario.seed}")  # noqa: S311 - a simulation
         manager = self.seats[MANAGER].endpoint
         wanted_id = seat.name if dice.random() < 0.7 else f"candidate-{seat.number}"

@@ -37,6 +37,8 @@ Tolerated = Callable[[str, Sequence[str]], None]
 """Told what was put up with, and of whom."""
 Mend = Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
 """Makes a message whole by what its host knows: the message, and what is noted of it."""
+Refused = Callable[[str, Mapping[str, Any], Refusal], None]
+"""Told of each call that was refused: its method and parameters, and why."""
 Unregistered = Callable[[str, str], None]
 """Told whose registration could not be read, and why."""
 
@@ -102,6 +104,7 @@ class Dispatcher:
         tolerated: Tolerated | None = None,
         unregistered: Unregistered | None = None,
         complete: Complete | None = None,
+        refused: Refused | None = None,
         meter: Meter | None = None,
         mend: Mapping[str, Mend] | None = None,
     ) -> None:
@@ -112,6 +115,7 @@ class Dispatcher:
         self._meter = meter or Meter()
         self._tolerated = tolerated
         self._unregistered = unregistered
+        self._refused = refused
         self._tools = {name: (METHODS[name], handler) for name, handler in handlers.items()}
         self._reception = Reception(host.role, self._tools, strict=strict, clock=clock)
         self._strict = strict
@@ -346,6 +350,8 @@ class Dispatcher:
             message=refusal.message,
             **({"match_id": shown(asked.params["match_id"])} if "match_id" in asked.params else {}),
         )
+        if self._refused:
+            self._refused(asked.method, asked.params, refusal)
         known = METHODS.get(asked.method)
         if self._unregistered and known and known.caller is Caller.APPLICANT:
             self._unregistered(str(shown(asked.params.get("sender"))), f"{refusal.code} {refusal.message}")

@@ -5,7 +5,7 @@ Shared by referees and players; knows neither.
 
 import asyncio
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,10 +15,10 @@ from typing import Any, NoReturn, Protocol
 from uuid import uuid4
 
 from agent_league.clock import Clock, format_utc, parse_utc
-from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, OtherAnswer, Refusal
+from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, OtherAnswer, Refusal
 from agent_league.log import JsonLogger, redacted
 from agent_league.model.agents import Role
-from agent_league.model.names import is_safe_name
+from agent_league.model.names import is_safe_name, printable
 from agent_league.protocol import v2
 from agent_league.protocol.checks import shown
 from agent_league.protocol.envelope import Message
@@ -29,6 +29,7 @@ from agent_league.protocol.v1.envelope import UUID
 from agent_league.protocol.v1.translation import registration_to_v1
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
 from agent_league.transport.caller import check_machine, find_machines
+from agent_league.transport.hosts import endpoint_problem, place_of
 from agent_league.transport.manners import Call, Manners
 from agent_league.transport.refusals import is_refusal_of_http, most_telling, sentence_of, what_answers
 from agent_league.transport.retry import reconnect_delay
@@ -44,6 +45,7 @@ EVER = datetime(1970, 1, 1, tzinfo=UTC)
 ASK_SECONDS = 2.0
 """How often the manager is asked what o'clock it is, at most, and how long that may take."""
 KEPT_CHECKS = 64
+LONGEST_ADDRESS = 200
 STRANGERS = (
     ErrorCode.AUTH_TOKEN_MISSING,
     ErrorCode.AUTH_TOKEN_INVALID,
@@ -133,8 +135,13 @@ class Session:
         verify: bool = True,
         remark: Remark | None = None,
         rng: Random | None = None,
+        allowed_hosts: Sequence[str] = (),
     ) -> None:
         self._manager = manager
+        self._allowed_hosts = allowed_hosts
+        self._elsewhere: str | None = None
+        """Where the manager listens as well, or instead, by its own signature."""
+        self._since = 0.0
         self._applicant = applicant
         self._manners = manners
         self._clock = clock
@@ -176,6 +183,45 @@ class Session:
     @property
     def sender(self) -> str:
         return f"{self._applicant.role}:{self.agent_id}"
+
+    @property
+    def manager(self) -> str:
+        """Where the manager is called."""
+        return self._manager
+
+    def try_elsewhere(self) -> None:
+        """After a call that nobody answered: the next goes to where the manager says that it is, and then back again.
+
+        What it says is signed, but seen from its own side: behind a proxy its address may be of no use to us.
+        """
+        if self._elsewhere is not None:
+            self._manager, self._elsewhere = self._elsewhere, self._manager
+
+    def _note_address(self, token: str) -> None:
+        """Notes where the manager listens, by a token that was found good."""
+        told = self._verifier.manager_address(token) if self._verifier else None
+        if told is None or told[1] <= self._since:
+            return
+        address, self._since = told
+        if place_of(address) in {place_of(self._manager), place_of(self._elsewhere or self._manager)}:
+            return
+        if problem := endpoint_problem(address, self._allowed_hosts):
+            address = printable(address[:LONGEST_ADDRESS])
+            self._log.warning("manager_moved", manager=address, problem=problem)
+            self._remark(
+                f"The League Manager says that it is at {address} now, which this agent may not call: {problem}. "
+                "Start it again with --manager and an address that it may."
+            )
+            return
+        self._log.info("manager_moved", manager=address, earlier=self._manager)
+        self._remark(f"The League Manager says, with its signature, that it is at {address}; so that is tried too.")
+        self._elsewhere = address
+
+    async def hear(self, bearer: str | None) -> None:
+        """Looks at the token beside a call that needs none: the manager's tells where it is."""
+        if bearer is not None and self._verifier is not None:
+            with suppress(Refusal):
+                await self.check_manager(bearer)
 
     @property
     def has_key(self) -> bool:
@@ -226,6 +272,7 @@ class Session:
                     raise LeagueFailed(f"{self._manager} refuses the registration: {sentence_of(error)}") from error
                 failures += 1
                 self._tell_of(failures, failed)
+                self.try_elsewhere()
                 await self._rest(reconnect_delay(failures, self._rng))
                 continue
             if answer.get("public_key") is None:
@@ -307,6 +354,7 @@ class Session:
             if not self._is_known(token):
                 check = partial(verifier.check_manager, token, agent_id=self.agent_id)
                 self._remember((token,), await self._in_time(check))
+                self._note_address(token)
             self._called.set()
         elif self._verify and not self.has_key:
             self._check_machine()
@@ -422,6 +470,7 @@ class Session:
                 self._remark(f"Registered again, as {self.agent_id}.")
             elif error.code.retryable:
                 self._tell_of(failures + 1, error)
+                self.try_elsewhere()
                 return failures + 1
         else:
             if answer.get("league_status") == "COMPLETED":
@@ -541,7 +590,12 @@ class Session:
 
     def _recall(self) -> str | None:
         """Takes up an earlier life; its key, where it had one."""
-        saved = self._credentials.load()
+        try:
+            saved = self._credentials.load()
+        except DamagedFile as error:
+            self._log.warning("credentials_damaged", message=str(error))
+            self._remark(str(error))
+            saved = {}
         agent_id, key = _text(saved.get("agent_id")), _text(saved.get("application_key"))
         if agent_id and is_safe_name(agent_id):
             self.agent_id = agent_id

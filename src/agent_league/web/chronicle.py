@@ -148,7 +148,10 @@ class Chronicle:
 
     def _add_to_form(self, result: MatchResult) -> None:
         for player_id in result.players:
-            self.form.setdefault(player_id, deque(maxlen=FORM)).append(result)
+            latest = self.form.setdefault(player_id, deque(maxlen=FORM))
+            for earlier in [one for one in latest if one.match_id == result.match_id]:
+                latest.remove(earlier)  # it was void until its referee reported it
+            latest.append(result)
 
     def _catch_up(self) -> None:
         """Plays the finished rounds of a season that was taken up once more."""

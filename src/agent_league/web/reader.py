@@ -9,6 +9,7 @@ import orjson
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.league.queries import Queries
 from agent_league.league.season import Season
+from agent_league.league.takeover import naming_damage
 from agent_league.storage.base import Saved
 from agent_league.storage.paths import DataPaths
 from agent_league.transport.meter import Meter
@@ -96,7 +97,8 @@ class Reader:
 
 def read_saved(saved: Saved, system: SystemConfig, home: Path) -> Reader:
     """A season as the store has it; what is changed in it from here on is lost."""
-    league = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
-    season = Season(league, system, saved.season, keep=lambda _: None)
-    season.restore(saved)
+    with naming_damage(saved.season.league_id):
+        league = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
+        season = Season(league, system, saved.season, keep=lambda _: None)
+        season.restore(saved)
     return Reader(season, home, Chronicle(season))

@@ -52,7 +52,7 @@ class ScheduledMatch(Exact):
     player_A_id: str
     player_B_id: str
     referee_id: str | None
-    status: Literal["PENDING", "WIN", "DRAW", "TECHNICAL_LOSS"]
+    status: Literal["PENDING", "WIN", "DRAW", "TECHNICAL_LOSS", "void"]
     winner_player_id: str | None
 
 

@@ -44,6 +44,16 @@ class KnownOpponent(Exact):
     last_move: str | None
 
 
+class RefusedCall(Exact):
+    """A call about a match that the player refused."""
+
+    at: str
+    match_id: str
+    method: str
+    error_code: str
+    message: str
+
+
 class PlayerStateAnswer(Exact):
     player_id: str
     display_name: str
@@ -53,3 +63,5 @@ class PlayerStateAnswer(Exact):
     stats: OwnStatistics
     matches: list[PlayedMatch]
     opponents: dict[str, KnownOpponent]
+    refusals: list[RefusedCall]
+    """The latest ones."""

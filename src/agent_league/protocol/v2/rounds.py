@@ -38,6 +38,8 @@ class RoundSummary(Part):
     wins: int
     draws: int
     technical_losses: int
+    void: int = 0
+    """Matches that count for nobody."""
 
 
 class RoundCompleted(Message):
@@ -50,6 +52,8 @@ class RoundCompleted(Message):
     matches_played: int | None = None
     next_round_id: int | None = None
     summary: RoundSummary | None = None
+    void_match_ids: list[str] | None = None
+    """The void ones, where there are any."""
 
 
 class Champion(Part):

@@ -223,7 +223,9 @@ def _check_result(file: MatchFile, match: Match, problems: _Problems) -> None:
     for complaint in mismatches({**told, "terminations": ends}, file.result):
         problems.add("result", complaint)
     scoring = Scoring(**{name: getattr(file.scoring, name) for name in Scoring.__slots__})
-    result = MatchResult(match.match_id, file.round_id, match.players, verdict.outcome, verdict.winner)
+    result = MatchResult(
+        match.match_id, file.round_id, match.players, verdict.outcome, verdict.winner, terminations=match.terminations
+    )
     points = {player: scoring.points(result, player) for player in match.players}
     for complaint in mismatches({"score": points}, file.result):
         problems.add("score", complaint)

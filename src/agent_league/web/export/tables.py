@@ -80,7 +80,7 @@ def _match(pairing: Pairing, referee_id: str | None, result: MatchResult | None,
         return {**known, "status": status, "winner": None, "points": {}, "terminations": {}, "details": {}}
     return {
         **known,
-        "status": str(result.outcome),
+        "status": result.status,
         "winner": result.winner,
         "points": {player: reader.season.scoring.points(result, player) for player in pairing.players},
         "terminations": {player: str(result.terminations.get(player, "normal")) for player in pairing.players},

@@ -13,7 +13,10 @@ from agent_league.model.events import (
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
+    MatchNotTaken,
+    MatchOverdue,
     PauseChanged,
+    RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
     RoundCompleted,
@@ -42,11 +45,17 @@ def sentence_of(event: Event, names: Mapping[str, str]) -> Sentence:
             return _of_match(event, names)
         case RoundStarted() | RoundCompleted():
             return Sentence("round", _of_round(event))
-        case RegistrationChanged() | PauseChanged() | StoreChanged():
-            is_trouble = isinstance(event, StoreChanged) and not event.is_there
-            return Sentence("trouble" if is_trouble else "league", _of_manager(event))
+        case MatchOverdue() | MatchNotTaken() | RefereeWaitChanged() | StoreChanged():
+            return Sentence("league" if _is_good(event) else "trouble", event.sentence)
         case _:
             return Sentence("league", _of_league(event))
+
+
+def _is_good(event: MatchOverdue | MatchNotTaken | RefereeWaitChanged | StoreChanged) -> bool:
+    """Whether it tells of the end of a trouble."""
+    if isinstance(event, StoreChanged):
+        return event.is_there
+    return isinstance(event, RefereeWaitChanged) and not event.is_waiting
 
 
 def _of_agent(event: AgentRegistered | AgentStateChanged | RegistrationRefused, names: Mapping[str, str]) -> Sentence:
@@ -75,18 +84,12 @@ def _of_round(event: RoundStarted | RoundCompleted) -> str:
     return f"Round {event.round_id} is complete{leader}"
 
 
-def _of_manager(event: RegistrationChanged | PauseChanged | StoreChanged) -> str:
+def _of_league(event: RegistrationChanged | PauseChanged | LeagueStarted | LeagueResumed | LeagueCompleted) -> str:
     match event:
         case RegistrationChanged():
             return f"Registration is {'open' if event.is_open else 'closed'}"
         case PauseChanged():
             return "The league is paused" if event.is_paused else "The league goes on"
-        case StoreChanged():
-            return event.sentence
-
-
-def _of_league(event: LeagueStarted | LeagueResumed | LeagueCompleted) -> str:
-    match event:
         case LeagueStarted():
             return f"The league starts: {counted(event.players, 'player')}, {counted(event.matches, 'match')}"
         case LeagueResumed():

@@ -41,6 +41,7 @@ def read_progress(reader: Reader) -> Data:
         "phase": str(season.phase),
         "is_open": season.is_open,
         "is_paused": season.is_paused,
+        "waits_for_referee": season.is_waiting_for_referee,
         "players": len(season.roster.players()),
         "referees": len(season.roster.referees()),
         "least_players": season.league.participants.min_players,

@@ -97,6 +97,8 @@ COMMON: Mapping[str, Any] = {
     "total_matches": 6,
     "total_rounds": 3,
     "usage": None,
+    "void": 0,
+    "void_match_ids": None,
     "valid_options": [0, 1, 2, 3, 4, 5, 6, 7, 8],
     "version": "1.0.0",
     "win_points": 3,

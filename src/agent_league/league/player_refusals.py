@@ -1,0 +1,72 @@
+"""What the players of a match have refused, asked of themselves: often the only trace of why a referee never reports.
+
+Only registered players are asked. Their words are strangers' text: read with bounds, and made safe to be shown.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agent_league.errors import CallFailed
+from agent_league.league.dialect import SENDER
+from agent_league.league.passes import Passes
+from agent_league.league.season import Season
+from agent_league.log import redacted
+from agent_league.model.addresses import without_addresses
+from agent_league.model.names import printable
+from agent_league.protocol.methods import METHODS
+from agent_league.transport.jsonrpc import encode_request
+from agent_league.transport.peer import Line
+
+METHOD = "get_player_state"
+MOST_READ = 100
+"""Entries of an answer that are looked at."""
+MOST_SHOWN = 3
+"""Of one player."""
+LONGEST_SENTENCE = 160
+CODE = re.compile(r"E\d{3}", re.ASCII)
+
+
+class PlayerRefusals:
+    """Asks players what they refused in a match."""
+
+    def __init__(self, season: Season, passes: Passes, line: Line, limit: float) -> None:
+        self._season = season
+        self._passes = passes
+        self._line = line
+        self._limit = limit
+
+    async def collect(self, match_id: str, player_ids: Iterable[str]) -> list[str]:
+        """A sentence for each refusal that these players know of; none of those who don't answer."""
+        answers = await asyncio.gather(*(self._ask(player_id, match_id) for player_id in player_ids))
+        return [sentence for answer in answers for sentence in answer]
+
+    async def _ask(self, player_id: str, match_id: str) -> list[str]:
+        member = self._season.roster.get(player_id)
+        if member is None:
+            return []
+        frame, bearer = encode_request(METHOD, {"sender": SENDER}, 0), self._passes.for_call(player_id)
+        try:
+            answer = await self._line.send(member.agent.endpoint, frame, self._limit, bearer, METHOD)
+        except CallFailed:
+            return []
+        return [f"{player_id} refused {refused}" for refused in read_refusals(answer, match_id)]
+
+
+def read_refusals(answer: Any, match_id: str) -> list[str]:
+    """What was refused in a match, by a player's own answer: each thing once, the latest last."""
+    found = answer.get("refusals") if isinstance(answer, dict) else None
+    entries = found[-MOST_READ:] if isinstance(found, list) else []
+    return list(dict.fromkeys(_sentences(entries, match_id)))[-MOST_SHOWN:]
+
+
+def _sentences(entries: list[Any], match_id: str) -> Iterator[str]:
+    for entry in entries:
+        if not isinstance(entry, dict) or entry.get("match_id") != match_id:
+            continue
+        code, method, message = (entry.get(name) for name in ("error_code", "method", "message"))
+        if isinstance(code, str) and CODE.fullmatch(code) and isinstance(message, str):
+            asked = method if isinstance(method, str) and method in METHODS else "a call"
+            sentence = printable(without_addresses(redacted(message[: 4 * LONGEST_SENTENCE])))[:LONGEST_SENTENCE]
+            yield f"{asked} with {code} ({sentence})"
