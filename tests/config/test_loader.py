@@ -174,6 +174,7 @@ WRONG: list[tuple[str, str, Any, str]] = [
     (SYSTEM, "security.token_length", 31, "greater than or equal to 32"),
     (SYSTEM, "security.token_ttl_hours", 0, "greater than 0"),
     (SYSTEM, "security.token_ttl_hours", 1e300, "less than or equal to"),
+    (SYSTEM, "timeouts.v1_game_join_ack_timeout_sec", 0, "greater than 0"),
     (SYSTEM, "timeouts.move_timeout_sec", "30", "number"),
     (SYSTEM, "timeouts.move_timeout_sec", None, "number"),
     (SYSTEM, "timeouts.move_timeout_sec", float("nan"), "should be"),

@@ -53,9 +53,9 @@ def _callable(address: str) -> str:
 
 
 Endpoint = Annotated[str, AfterValidator(_callable)]
-Seconds = Annotated[float, Field(gt=0, le=86400, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=86400)]
 Attempts = Annotated[int, Field(ge=1, le=100)]
-Delay = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
+Delay = Annotated[float, Field(ge=0, le=3600)]
 Tiebreaker = Literal["wins", "head_to_head", "draws", "losses", "technical_losses"]
 AssignmentStrategy = Literal["least_connections", "round_robin", "weighted"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]

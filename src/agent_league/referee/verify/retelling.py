@@ -48,7 +48,7 @@ class Aborted(Exception):
     """The referee gave up in the middle."""
 
 
-def _is_bare(validation: Mapping[str, Any]) -> bool:
+def _hides_choice(validation: Mapping[str, Any]) -> bool:
     """Whether what is said of a play doesn't hold the choice."""
     play = validation.get("play")
     return validation.get("status") == "INVALID" and isinstance(play, dict) and play.get("value") is None
@@ -364,7 +364,7 @@ class Retelling:
         if line.direction != "sent" or line.player_id not in self._undecided:
             return
         told = line.message.get("validation") if isinstance(line.message, dict) else None
-        if isinstance(told, dict) and told.get("player_id") != player_id_v1(line.player_id) and not _is_bare(told):
+        if isinstance(told, dict) and told.get("player_id") != player_id_v1(line.player_id) and not _hides_choice(told):
             self._report("secrecy", f"line {number}: {line.player_id} is shown a choice before its own is in")
 
     def _expect(
