@@ -374,6 +374,146 @@ class FineParityPlayer(ParityChoosePlayer):
         return 200, {"jsonrpc": "2.0", "result": {"status": "ok"}, "id": body.get("id")}
 
 
+class ListingToolPlayer(ReceivePlayer):
+    """An MCP server with names of its own that lists its tools; it registers as the seeds show."""
+
+    name = "Listing Tool"
+    tools = (ReceivePlayer.join, ReceivePlayer.choose, ReceivePlayer.result)
+
+    def method(self, body: Message) -> str:
+        return str(body["params"].get("name"))
+
+    def read(self, body: Message) -> Message | None:
+        return body["params"].get("arguments") if body.get("method") == "tools/call" else None
+
+    def wrap(self, body: Message, reply: Message) -> Any:
+        return super().wrap(body, {"content": [{"type": "text", "text": json.dumps(reply)}]})
+
+    def unknown(self, body: Message) -> Answer:
+        if body.get("method") == "tools/list":
+            tools = [{"name": name, "inputSchema": {"type": "object"}} for name in self.tools]
+            return 200, {"jsonrpc": "2.0", "result": {"tools": tools}, "id": body.get("id")}
+        error = {"code": -32601, "message": "Method not found"}
+        if body.get("method") == "tools/call":
+            error = {"code": -32602, "message": f"Unknown tool: {body['params'].get('name')}"}
+        return 200, {"jsonrpc": "2.0", "error": error, "id": body.get("id")}
+
+
+class FailingToolPlayer(ListingToolPlayer):
+    """As above with other names, no list, and an unknown tool is a failed one."""
+
+    name = "Failing Tool"
+    join, choose, result = "game_invitation", "parity_choose", "game_over"
+
+    def unknown(self, body: Message) -> Answer:
+        if body.get("method") == "tools/call":
+            text = [{"type": "text", "text": f"Unknown tool: {body['params'].get('name')}"}]
+            return 200, {"jsonrpc": "2.0", "result": {"content": text, "isError": True}, "id": body.get("id")}
+        return 200, {"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}, "id": body.get("id")}
+
+
+class OneToolPlayer(ListingToolPlayer):
+    """An MCP server with one tool, `handle_message`, whose one argument is the message."""
+
+    name = "One Tool"
+    tools = ("handle_message",)
+    join, choose, result = "GAME_INVITATION", "CHOOSE_PARITY_CALL", "GAME_OVER"
+
+    def method(self, body: Message) -> str:
+        return str(body["params"]["arguments"]["message"].get("message_type"))
+
+    def read(self, body: Message) -> Message | None:
+        params = body.get("params", {})
+        is_own = body.get("method") == "tools/call" and params.get("name") == "handle_message"
+        return params["arguments"].get("message") if is_own else None
+
+
+class WrappedPlayer(ReceivePlayer):
+    """Methods with names of their own, each with one parameter: the message."""
+
+    name = "Wrapped"
+
+    def read(self, body: Message) -> Message | None:
+        message: Message | None = body.get("params", {}).get("message")
+        return message
+
+
+class BrokenWrappedPlayer(WrappedPlayer):
+    """As above, and it breaks where the message isn't in its place."""
+
+    name = "Broken Wrapped"
+    join, choose, result = "handle_game_invitation", "choose_parity", "notify_match_result"
+
+    def unknown(self, body: Message) -> Answer:
+        return 500, {"detail": "KeyError: 'message'"}
+
+
+class EmptyTokenPlayer(SamplePlayer):
+    """Has no token yet, so it sends an empty one; it names no version of itself, and the protocol as that one's."""
+
+    name = "Empty Token"
+
+    def registration(self) -> Message:
+        registration = super().registration()
+        meta = {**registration["player_meta"], "protocol_version": "league.v2"}
+        del meta["version"]
+        return {**registration, "auth_token": "", "player_meta": meta}
+
+
+class FlatPlayer(SamplePlayer):
+    """Posts a flat body at `/register`, and takes any status below 400 for a yes."""
+
+    name = "Flat"
+
+    def register(self) -> Any:
+        body = {"display_name": self.name, "version": "1.0.0", "endpoint": self.endpoint, "agent_type": "player"}
+        answer = post(self.manager.removesuffix("/mcp") + "/register", body)
+        if "player_id" in answer:
+            self.accepted(answer)
+        return answer
+
+
+class NullResultPlayer(SmallPlayer):
+    """Every answer has a result and an error, one of them null."""
+
+    name = "Null Result"
+
+    def wrap(self, body: Message, reply: Message) -> Any:
+        return {"jsonrpc": "2.0", "result": reply, "error": None, "id": body.get("id")}
+
+    def unknown(self, body: Message) -> Answer:
+        error = {"code": -32000, "message": "I don't know that method"}
+        return 200, {"jsonrpc": "2.0", "result": None, "error": error, "id": body.get("id")}
+
+
+class MoveObjectPlayer(SamplePlayer):
+    """Takes any game, and puts its move into an object."""
+
+    name = "Move Object"
+    choose = "make_move"
+
+    def registration(self) -> Message:
+        registration = super().registration()
+        return {**registration, "player_meta": {**registration["player_meta"], "game_types": ["*"]}}
+
+    def chosen(self, params: Message) -> Message:
+        move = {"move_type": "even_odd", "choice": self.decide()}
+        return self.message("GAME_MOVE_RESPONSE", params, move_data=move)
+
+
+class OtherIdPlayer(SamplePlayer):
+    """Asks for an id that is taken, and goes on using it."""
+
+    name = "Other Id"
+
+    def __init__(self, port: int, manager: str) -> None:
+        super().__init__(port, manager)
+        self.player_id = "P01"
+
+    def accepted(self, answer: Message) -> None:
+        self.auth_token = answer["auth_token"]
+
+
 V2_PLAYERS: tuple[type[SamplePlayer], ...] = (
     SamplePlayer,
     BarePlayer,
@@ -408,6 +548,16 @@ V2_PLAYERS: tuple[type[SamplePlayer], ...] = (
     FinePlayer,
     BrokenParityPlayer,
     FineParityPlayer,
+    ListingToolPlayer,
+    FailingToolPlayer,
+    OneToolPlayer,
+    WrappedPlayer,
+    BrokenWrappedPlayer,
+    EmptyTokenPlayer,
+    FlatPlayer,
+    NullResultPlayer,
+    MoveObjectPlayer,
+    OtherIdPlayer,
 )
 V1_PLAYERS: tuple[type[V1Player], ...] = (V1Player, V1FramedPlayer, V1MovePlayer)
 ForeignPlayer = SamplePlayer | V1Player

@@ -55,17 +55,33 @@ def tool(method: str, message: Message) -> Message:
     return framed("tools/call", {"name": method, "arguments": message})
 
 
+def wrapped(method: str, message: Message) -> Message:
+    return framed(method, {"message": message})
+
+
+def one_tool(method: str, message: Message) -> Message:
+    return tool("handle_message", {"message": message})
+
+
 Frame = Callable[[str, Message], Message]
 FRAMES: dict[type[SamplePlayer], Frame] = {
     players.BarePlayer: bare,
     players.HandlerPlayer: handled,
     players.ToolPlayer: tool,
     players.StructuredToolPlayer: tool,
+    players.ListingToolPlayer: tool,
+    players.FailingToolPlayer: tool,
+    players.OneToolPlayer: one_tool,
+    players.WrappedPlayer: wrapped,
+    players.BrokenWrappedPlayer: wrapped,
 }
 PLACES: dict[type[SamplePlayer], Callable[[Any], Any]] = {
     players.BarePlayer: lambda body: body,
     players.BareReplyPlayer: lambda body: body,
-    players.ToolPlayer: lambda body: json.loads(body["result"]["content"][0]["text"]),
+    **dict.fromkeys(
+        (players.ToolPlayer, players.ListingToolPlayer, players.FailingToolPlayer, players.OneToolPlayer),
+        lambda body: json.loads(body["result"]["content"][0]["text"]),
+    ),
     players.StructuredToolPlayer: lambda body: body["result"]["structuredContent"],
     players.MessagePlayer: lambda body: body["result"]["message"],
     players.ResponsePlayer: lambda body: body["result"]["response"],
@@ -111,6 +127,9 @@ def test_each_player_answers_the_calls_of_its_document(kind: type[SamplePlayer])
     assert (ack["message_type"], ack["conversation_id"], ack["match_id"]) == ("GAME_JOIN_ACK", "conv-r1m1-001", "R1M1")
     wanted = JOINED.get(kind, {"accept": True})
     assert {name: ack[name] for name in ("accept", "accepted", "status") if name in ack} == wanted
+    if kind is players.MoveObjectPlayer:
+        assert choice["message_type"] == "GAME_MOVE_RESPONSE"
+        choice = {"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": choice["move_data"]["choice"]}
     assert choice["message_type"] == "CHOOSE_PARITY_RESPONSE"
     assert choice["choice" if kind is players.ChoicePlayer else "parity_choice"] in {"even", "odd"}
     assert heard == {"status": "ok"}
@@ -135,6 +154,7 @@ def test_pushed_answers_go_to_the_referee_of_the_announcement(kind: type[SampleP
 REGISTRATIONS: dict[type[SamplePlayer], tuple[str, str | None]] = {
     players.BarePlayer: ("/mcp", None),
     players.PostedPlayer: ("/register", None),
+    players.FlatPlayer: ("/register", None),
     players.TypePlayer: ("/mcp", "LEAGUE_REGISTER_REQUEST"),
     players.BrokenPlayer: ("/mcp", "LEAGUE_REGISTER_REQUEST"),
     players.ParityChoosePlayer: ("/mcp", "league_register"),
@@ -157,7 +177,8 @@ def test_each_player_registers_in_its_own_form(kind: type[SamplePlayer]) -> None
     path, method = REGISTRATIONS.get(kind, ("/mcp", "register_player"))
     assert (manager.paths, manager.received[0].get("method")) == ([path], method)
     assert player.auth_token == (None if kind is players.TokenlessPlayer else "tok-p07-xyz")
-    assert player.player_id == ("own-name" if kind is players.OwnNamePlayer else "P07")
+    own = {players.OwnNamePlayer: "own-name", players.OtherIdPlayer: "P01"}
+    assert player.player_id == own.get(kind, "P07")
 
 
 def test_a_scant_registration_has_a_name_an_address_and_no_more() -> None:
@@ -178,6 +199,10 @@ def test_a_scant_registration_has_a_name_an_address_and_no_more() -> None:
         (players.FinePlayer, {"status": "ok"}),
         (players.BrokenParityPlayer, "Internal Server Error"),
         (players.FineParityPlayer, {"status": "ok"}),
+        (players.ListingToolPlayer, {"code": -32601, "message": "Method not found"}),
+        (players.WrappedPlayer, {"message": "Unknown method"}),
+        (players.BrokenWrappedPlayer, "KeyError: 'message'"),
+        (players.NullResultPlayer, {"code": -32000, "message": "I don't know that method"}),
     ],
 )
 def test_what_a_player_does_not_know_it_answers_in_its_own_way(kind: type[SamplePlayer], sign: Any) -> None:
@@ -187,6 +212,31 @@ def test_what_a_player_does_not_know_it_answers_in_its_own_way(kind: type[Sample
         assert sign in json.dumps(body)
     else:
         assert sign in body.values()
+
+
+def test_an_mcp_server_lists_its_tools_and_says_which_it_does_not_know() -> None:
+    with players.ListingToolPlayer(free_ports(1), manager="") as player:
+        listed = post(player.endpoint, framed("tools/list", {}))["result"]["tools"]
+        unknown = post(player.endpoint, tool("choose_parity", QUESTION))
+    assert {one["name"] for one in listed} == {player.join, player.choose, player.result}
+    assert unknown["error"] == {"code": -32602, "message": "Unknown tool: choose_parity"}
+    with players.FailingToolPlayer(free_ports(1), manager="") as other:
+        failed = post(other.endpoint, tool("choose_parity", QUESTION))["result"]
+    assert (failed["isError"], failed["content"][0]["text"]) == (True, "Unknown tool: choose_parity")
+
+
+def test_the_flat_and_the_empty_registration_hold_what_their_documents_say() -> None:
+    message = players.EmptyTokenPlayer(12345, manager="").registration()
+    assert message["auth_token"] == ""
+    assert message["player_meta"]["protocol_version"] == "league.v2"
+    assert "version" not in message["player_meta"]
+    port = free_ports(2)
+    with Desk(port, {"status": "ACCEPTED", "player_id": "P07", "auth_token": "tok-p07-xyz"}) as manager:
+        player = players.FlatPlayer(port + 1, manager.endpoint)
+        player.register()
+    assert manager.received == [
+        {"display_name": "Flat", "version": "1.0.0", "endpoint": player.endpoint, "agent_type": "player"}
+    ]
 
 
 def examples() -> dict[str, Message]:
@@ -254,10 +304,20 @@ def start_of(kind: type[SampleReferee], match: Message) -> Message:
     if method == "notify_round":
         return framed(method, {"league_id": "league_2025_even_odd", "round_id": 1, "matches": [match]})
     message = {"message_type": "START_MATCH", "league_id": "league_2025_even_odd", "round_id": 1, **match}
-    return message if kind is referees.BareReferee else framed(method, message)
+    if issubclass(kind, referees.AssignmentReferee):
+        named = {"player_A_id": "player1_id", "player_B_id": "player2_id"}
+        named |= {name.replace("id", "endpoint"): other.replace("id", "endpoint") for name, other in named.items()}
+        told = {named.get(name, name): value for name, value in message.items()}
+        message, method = {**told, "message_type": "MATCH_ASSIGNMENT"}, kind.start_method
+    is_bare = kind in (referees.BareReferee, referees.BareAssignmentReferee, referees.PathReferee)
+    return message if is_bare else framed(method, message)
 
 
-@pytest.mark.parametrize("kind", REFEREES.values(), ids=titles)
+OTHER_REPORTS = (referees.UndecidedReferee, referees.MistakenReferee, referees.UndecidedRunningReferee)
+STARTED = [kind for kind in REFEREES.values() if kind not in (*OTHER_REPORTS, referees.PollingReferee)]
+
+
+@pytest.mark.parametrize("kind", STARTED, ids=titles)
 def test_each_referee_plays_and_reports_when_it_is_started_in_its_own_form(kind: type[SampleReferee]) -> None:
     port = free_ports(4)
     accepted = {"status": "ACCEPTED", "referee_id": "REF07", "auth_token": "tok-ref07-own"}
@@ -280,11 +340,13 @@ def test_each_referee_plays_and_reports_when_it_is_started_in_its_own_form(kind:
             "player_A_endpoint": seats[0].endpoint,
             "player_B_endpoint": seats[1].endpoint,
             "referee_endpoint": referee.endpoint,
+            "referee_id": "REF07",
             "match_token": "tok-of-this-match",
         }
-        answer = post(referee.endpoint, start_of(kind, match))
-        if isinstance(referee, referees.RunningReferee):
-            report = answer["result"]
+        url = referee.endpoint.removesuffix("/mcp") + "/run_match" if kind is referees.PathReferee else referee.endpoint
+        answer = post(url, start_of(kind, match))
+        if isinstance(referee, referees.RunningReferee | referees.PathReferee):
+            report = answer.get("result", {}) if "jsonrpc" in answer else answer
         else:
             report = until(lambda: [body for body in manager.received[1:] if body], "a report")[0]
             wanted = {referees.ReportingReferee: "match_result_report", referees.TypeReferee: "MATCH_RESULT_REPORT"}
@@ -297,6 +359,40 @@ def test_each_referee_plays_and_reports_when_it_is_started_in_its_own_form(kind:
     for player in seats:
         assert player.history == referee.told
         assert {body.get("params", body)["auth_token"] for body in player.received} == {shown}
+    assert not referee.faults
+
+
+MATCH = {"match_id": "R1M1", "player_A_id": "P01", "player_B_id": "P02", "league_id": "L", "round_id": 1}
+
+
+def test_some_referees_report_what_happened_and_not_who_has_won_or_the_wrong_one() -> None:
+    port = free_ports(2)
+    with SamplePlayer(port, manager="") as first, SamplePlayer(port + 1, manager="") as second:
+        match = {**MATCH, "player_A_endpoint": first.endpoint, "player_B_endpoint": second.endpoint}
+        for kind in OTHER_REPORTS:
+            referee = kind(port, manager="")
+            report = referee.play(match)
+            told = referee.told[0]["result"]
+            result = report.get("result", report)
+            assert result["details"]["drawn_number"] == told["drawn_number"]
+            if kind is referees.MistakenReferee:
+                assert result["winner"] != told["winner_player_id"]
+            else:
+                assert "winner" not in result
+
+
+def test_a_polling_referee_asks_with_its_token_plays_what_it_gets_and_reports() -> None:
+    port = free_ports(4)
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(SamplePlayer(port + number, manager="")) for number in (1, 2))
+        ends = {"player_A_endpoint": first.endpoint, "player_B_endpoint": second.endpoint}
+        accepted = {"status": "ACCEPTED", "referee_id": "REF07", "auth_token": "tok-ref07-own"}
+        manager = stack.enter_context(Desk(port, {**accepted, "matches": [{**MATCH, **ends}]}))
+        referee = stack.enter_context(referees.PollingReferee(port + 3, manager.endpoint))
+        referee.register()
+        until(lambda: [body for body in manager.received if body["method"] == "report_match_result"], "a report")
+        asked = next(body["params"] for body in manager.received if body["method"] == "get_assigned_matches")
+    assert asked == {"referee_id": "REF07", "auth_token": "tok-ref07-own"}
     assert not referee.faults
 
 

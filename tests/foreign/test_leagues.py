@@ -60,6 +60,30 @@ TOLERATED: dict[type[ForeignPlayer], set[str]] = {
     players.FinePlayer: {"called as 'game_invitation'", "called as 'choose_parity_call'"},
     players.BrokenParityPlayer: {"called as 'game_invitation'", "called as 'parity_choose'"},
     players.FineParityPlayer: {"called as 'game_invitation'", "called as 'parity_choose'"},
+    players.ListingToolPlayer: {
+        "called as 'tools/call' of 'receive_game_invitation'",
+        "called as 'tools/call' of 'receive_parity_call'",
+        "answer in result.content[0].text",
+    },
+    players.FailingToolPlayer: {
+        "called as 'tools/call' of 'game_invitation'",
+        "called as 'tools/call' of 'parity_choose'",
+        "answer in result.content[0].text",
+    },
+    players.OneToolPlayer: {"called as 'tools/call' of 'handle_message'", "answer in result.content[0].text"},
+    players.WrappedPlayer: {
+        "called as 'receive_game_invitation' with params.message",
+        "called as 'receive_parity_call' with params.message",
+    },
+    players.BrokenWrappedPlayer: {
+        "called as 'handle_game_invitation' with params.message",
+        "called as 'choose_parity' with params.message",
+    },
+    players.EmptyTokenPlayer: set(),
+    players.FlatPlayer: set(),
+    players.NullResultPlayer: {"called as 'game_invitation'", "called as 'choose_parity_call'"},
+    players.MoveObjectPlayer: {"'move_data' with 'choice' for the move itself"},
+    players.OtherIdPlayer: {"'sender' 'player:P01' for 'player:*'", "'player_id' 'P01' for '*'"},
     V1Player: set(),
     V1FramedPlayer: {"answer in result"},
     V1MovePlayer: {"'message_type' 'MOVE_RESPONSE' for 'PLAY_RESPONSE'"},
@@ -84,10 +108,28 @@ TOLERATED_AT_REGISTRATION: dict[type[ForeignPlayer], set[str]] = {
     players.NoMethodPlayer: {REGISTERED_SHORT},
     players.BrokenParityPlayer: {REGISTERED_SHORT},
     players.FineParityPlayer: {REGISTERED_SHORT},
+    players.EmptyTokenPlayer: {
+        "an empty 'auth_token'",
+        "no 'version'",
+        "'protocol_version' 'league.v2' for '2.0.0'",
+    },
+    players.FlatPlayer: {
+        *("POST /register", "a flat body", "no 'game_types'", "'endpoint' for 'contact_endpoint'"),
+        *("no 'protocol'", "no 'message_type'", *UNSAID),
+    },
 }
 
-OURS, SMALL = {"handle_game_invitation", "choose_parity"}, {"game_invitation", "choose_parity_call"}
-TRIED: dict[type[ForeignPlayer], set[str]] = {
+OURS: set[str | None] = {"handle_game_invitation", "choose_parity"}
+SMALL: set[str | None] = {"game_invitation", "choose_parity_call"}
+PLAIN = OURS | SMALL | {"receive_game_invitation", "GAME_INVITATION", "handle_message", "tools/call", None}
+"""Of those whose names are in another frame: what comes before the combined forms, the bare message (None) included."""
+TRIED: dict[type[ForeignPlayer], set[str | None]] = {
+    players.ListingToolPlayer: PLAIN,
+    players.FailingToolPlayer: PLAIN,
+    players.OneToolPlayer: PLAIN,
+    players.WrappedPlayer: PLAIN,
+    players.BrokenWrappedPlayer: PLAIN,
+    players.NullResultPlayer: OURS,
     players.ReceivePlayer: OURS | SMALL,
     players.SmallPlayer: OURS,
     players.ParityChoosePlayer: OURS | SMALL,
@@ -192,6 +234,14 @@ STRICT_CODES: dict[type[ForeignPlayer], str] = {
     players.NotFoundPlayer: "E002",
     players.UnprocessablePlayer: "E002",
     players.FinePlayer: "E003",
+    players.ListingToolPlayer: "E002",
+    players.FailingToolPlayer: "E002",
+    players.OneToolPlayer: "E002",
+    players.WrappedPlayer: "E002",
+    players.BrokenWrappedPlayer: "E002",
+    players.NullResultPlayer: "E002",
+    players.MoveObjectPlayer: "E010",
+    players.OtherIdPlayer: "E002",
     V1FramedPlayer: "E002",
     V1MovePlayer: "E002",
 }
@@ -247,6 +297,19 @@ TOLERATED_OF_REFEREES: dict[type[SampleReferee], set[str]] = {
     referees.ReportingReferee: {"method 'match_result_report' for 'report_match_result'"},
     referees.TypeReferee: {"method 'REFEREE_REGISTER_REQUEST' for 'register_referee'", REPORTED_BY_TYPE},
     referees.BareReferee: {"message in the bare body"},
+    referees.OwnNameReferee: {"'sender' 'referee:own-name-referee' for 'referee:*'"},
+    referees.PathReferee: {"called as POST /run_match", "result in the reply to the start"},
+    referees.AssignmentReferee: {"called as 'assign_match', a MATCH_ASSIGNMENT"},
+    referees.AssignmentTypeReferee: {"called as 'MATCH_ASSIGNMENT', a MATCH_ASSIGNMENT"},
+    referees.BareAssignmentReferee: {"called as a bare message, a MATCH_ASSIGNMENT"},
+    referees.AnnouncedIdReferee: {"matches started by ROUND_ANNOUNCEMENT"},
+    referees.PollingReferee: {"matches fetched by 'get_assigned_matches'"},
+    referees.UndecidedReferee: {"a report without a result, booked by its details"},
+    referees.MistakenReferee: {"a report whose result contradicts its details, booked by these"},
+    referees.UndecidedRunningReferee: {
+        "result in the reply to the start",
+        "a report without a result, booked by its details",
+    },
 }
 
 
@@ -354,14 +417,14 @@ def tolerated(played: Played) -> dict[str, set[str]]:
 def assert_called_in_its_own_way(guest: ForeignPlayer) -> None:
     """It was asked in another way at most once, and never where its registration had shown how it wants to be asked."""
     if isinstance(guest, SamplePlayer):
-        asked = Counter(body.get("method") for body in guest.misunderstood if is_question(body))
-        assert asked.keys() <= TRIED.get(type(guest), set())
+        asked = Counter(way(body) for body in guest.misunderstood if is_question(body))
+        assert {method for method, _, _ in asked} <= TRIED.get(type(guest), set())
         assert set(asked.values()) <= {1}
         told = Counter(way(body) for body in guest.misunderstood if "ROUND_ANNOUNCEMENT" in json.dumps(body))
         assert sum(count > 1 for count in told.values()) <= 1, "what nobody wants to hear isn't said in all ways again"
 
 
-def way(body: Message) -> tuple[object, object, frozenset[str]]:
+def way(body: Message) -> tuple[str | None, object, frozenset[str]]:
     """The method, the tool, and what is around the message: MCP's own words, for one."""
     params = body.get("params", {})
     return body.get("method"), params.get("name"), frozenset(params) & {"message", "arguments", "_meta"}

@@ -485,3 +485,74 @@ async def test_where_registrations_are_posted_nothing_else_is_answered(home: Pat
     async with at_work(virtual(home)) as here:
         frame = b'{"jsonrpc": "2.0", "id": 1, "method": "get_standings", "params": {}}'
         assert json.loads(await here.manager.dispatcher.answer_registration(frame) or b"")["error"]["code"] == -32601
+
+
+@in_virtual_time
+async def test_a_guest_that_asks_for_its_matches_gets_them_by_its_token_alone(home: Path) -> None:
+    here = virtual(home)
+    async with at_work(here):
+        await here.seat_players(4)
+        guest = await Guest(here, 1, {}).register(max_concurrent_matches=1)
+        other = await Guest(here, 2, {}).register(max_concurrent_matches=1)
+
+        async def poll(**params: Any) -> Any:
+            return await here.ask("get_assigned_matches", params)
+
+        for one in (guest, other):
+            assert (await poll(auth_token=one.token))["matches"] == []
+        assert await here.start() == OK
+        async with asyncio.timeout(DAY):
+            while not (await poll(auth_token=guest.token))["matches"]:
+                await asyncio.sleep(1)
+        answer = await poll(auth_token=guest.token, referee_id=other.referee_id)
+        (match,) = answer["matches"]
+        assert answer["referee_id"] == guest.referee_id
+        assert (match["message_type"], match["player1_id"]) == ("START_MATCH", match["player_A_id"])
+        assert here.manager.season.assigned[match["match_id"]] == guest.referee_id
+        assert (await poll())["error_code"] == "E011"
+        assert (await poll(auth_token=""))["error_code"] == "E011"
+        assert (await poll(auth_token="tok-ref01-guess"))["error_code"] == "E012"
+        player = await here.register("Agent 1", "http://localhost:8101/mcp", sender="player:P01")
+        assert (await poll(auth_token=player["auth_token"]))["error_code"] == "E013"
+        here.manager.season.set_paused(is_paused=True)
+        assert (await poll(auth_token=guest.token))["matches"] == [], "no match begins in a pause"
+        here.manager.season.set_paused(is_paused=False)
+        assert await guest.report(match["match_id"], match["player_A_id"]) == OK
+        assert match["match_id"] not in [
+            waiting["match_id"] for waiting in (await poll(auth_token=guest.token))["matches"]
+        ]
+
+
+async def test_a_strict_manager_has_no_matches_to_be_asked_for(home: Path) -> None:
+    here = virtual(home, **{"tolerance.strict": True})
+    async with at_work(here):
+        frame = {"jsonrpc": "2.0", "method": "get_assigned_matches", "params": {}, "id": 1}
+        _, body = await here.network.exchange("http://localhost:8000/mcp", json.dumps(frame).encode(), 10)
+    assert json.loads(body)["error"]["code"] == -32601
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@in_virtual_time
+async def test_a_guest_that_asks_plays_a_whole_league_also_without_a_server(home: Path, is_there: bool) -> None:
+    here = virtual(home)
+    async with at_work(here):
+        await here.seat_players(4)
+        guest = await Guest(here, 1, {}).register(max_concurrent_matches=2)
+        if not is_there:
+            here.network.detach(guest.endpoint)
+        played: set[str] = set()
+
+        async def poll() -> None:
+            while True:
+                for match in (await here.ask("get_assigned_matches", {"auth_token": guest.token}))["matches"]:
+                    played.add(match["match_id"])
+                    assert await guest.report(match["match_id"], match["player_A_id"]) == OK
+                await asyncio.sleep(0.5)
+
+        polling = asyncio.create_task(poll())
+        await asyncio.sleep(1)
+        assert await here.start() == OK
+        over = await completed(here)
+        polling.cancel()
+    assert len(played) == over.matches == 6
+    assert over.tolerated[guest.referee_id] == ("matches fetched by 'get_assigned_matches'",)
