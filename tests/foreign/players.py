@@ -378,7 +378,7 @@ class ListingToolPlayer(ReceivePlayer):
     """An MCP server with names of its own that lists its tools; it registers as the seeds show."""
 
     name = "Listing Tool"
-    tools = (ReceivePlayer.join, ReceivePlayer.choose, ReceivePlayer.result)
+    tools: tuple[str, ...] = (ReceivePlayer.join, ReceivePlayer.choose, ReceivePlayer.result)
 
     def method(self, body: Message) -> str:
         return str(body["params"].get("name"))
