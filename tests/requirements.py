@@ -770,7 +770,7 @@ REQUIREMENTS = (
     ),
     needs(
         "P 6",
-        "Names and frames combine, an MCP server's list tells its names, and Unknown tool is method not found; bounded.",
+        "Names and frames combine, an MCP server's list tells its names, Unknown tool is method not found; bounded.",
         "protocol/spellings::every_name_is_put_into_every_frame",
         "transport/manners::any_name_of_the_table_is_tried_in_any_frame_and_remembered",
         "transport/manners::a_server_of_mcp_tells_the_names_of_its_tools_and_is_called_by_them",

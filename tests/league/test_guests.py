@@ -501,9 +501,7 @@ async def test_a_guest_that_asks_for_its_matches_gets_them_by_its_token_alone(ho
         for one in (guest, other):
             assert (await poll(auth_token=one.token))["matches"] == []
         assert await here.start() == OK
-        async with asyncio.timeout(DAY):
-            while not (await poll(auth_token=guest.token))["matches"]:
-                await asyncio.sleep(1)
+        await asyncio.sleep(10)
         answer = await poll(auth_token=guest.token, referee_id=other.referee_id)
         (match,) = answer["matches"]
         assert answer["referee_id"] == guest.referee_id

@@ -316,9 +316,14 @@ class Bench:
     ) -> Exchange:
         """Asks in one style after the other until the agent understands; the first exchange where it never does."""
         first: Exchange | None = None
+        answered: set[str] = set()
         for style in styles_for(method, PROTOCOL_V2, self.style.name):
+            if style.is_combined and style.frame is Frame.MESSAGE and style.name_of(method) in answered:
+                continue  # it knows the name, and said something else than that it misses the message
             exchange = await self.ask(method, message, wanted=wanted, style=style, bearer=bearer)
             first = first or exchange
+            if style.frame is Frame.PARAMS and not (exchange.unknown_method or exchange.broke_down):
+                answered.add(style.name_of(method))
             if understood(exchange, wanted):
                 self.styles[method] = style
                 if style.is_mcp or (wanted is not None and not self._is_style_learned):

@@ -17,6 +17,7 @@ from agent_league.model.events import Event, RegistrationRefused
 from agent_league.protocol.spellings import REGISTER_PATH, candidates
 from agent_league.storage.files import read_json
 from agent_league.storage.memory import MemoryStore
+from agent_league.transport.carrier import PostRefused
 from agent_league.transport.memory import MemoryNetwork
 
 EVERY_HOST = {"network.allowed_hosts": ["*"]}
@@ -50,6 +51,8 @@ async def judge_registration(path: str, body: bytes, games: Any) -> Registration
         answer = dispatcher.answer_registration if path == REGISTER_PATH else dispatcher.answer
         try:
             said = await answer(body)
+        except PostRefused as refused:
+            said = refused.body
         finally:
             running.cancel()
             await asyncio.wait({running})
