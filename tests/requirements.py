@@ -1254,6 +1254,18 @@ REQUIREMENTS = (
         "league/roster::a_look_alike_of_a_name_that_is_taken_is_rejected",
     ),
     needs(
+        "CLI",
+        "`league check` agrees with the league: whom a manager refuses, it refuses, and says why.",
+        "conformance/player::a_planted_fault_is_found_at_its_step_and_named",
+        "conformance/player::it_is_told_which_kind_of_token_came",
+        "conformance/player::a_player_that_wants_an_invitation_first_gets_one_before_every_question",
+        "conformance/player::the_agent_s_own_error_is_quoted_before_anything_is_guessed",
+        "conformance/player::steps_that_compare_with_a_good_call_are_skipped_where_there_never_was_one",
+        "conformance/player::where_nobody_listens_it_is_told_who_called",
+        "conformance/player::where_nobody_listens_it_is_told_what_was_refused",
+        "cli/check::where_nobody_listens_it_says_so_and_has_exit_code_2",
+    ),
+    needs(
         "MCP",
         "Ids and words of others stand under `untrusted` in a seat's errors too.",
         "gateway/server::ids_that_others_chose_stand_under_untrusted_in_errors_too",
