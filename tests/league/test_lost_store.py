@@ -170,3 +170,15 @@ async def test_a_damaged_league_in_the_store_gets_a_sentence(home: Path, what: s
     again = open_office(home)
     assert again.manager.season.roster.players() == {}
     await again.manager._journal.close()
+
+
+async def test_health_says_that_the_disk_of_the_database_is_full(
+    office: OfficeMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = office()
+    await here.manager._journal.committed()
+    usage = shutil.disk_usage(here.home)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=4096))
+    assert here.manager.health()["status"] == "store_unavailable"
+    monkeypatch.undo()
+    assert here.manager.health()["status"] == "ok"

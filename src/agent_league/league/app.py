@@ -98,6 +98,7 @@ class LeagueManager:
         self._journal.on_trouble = self._note_store
         self._store_trouble: str | None = None
         """Why the store can't be written, as long as that is so."""
+        self._logged_trouble: str | None = None
         words_v1 = ManagerWordsV1(self.season, self._clock)
         self._announcer = Announcer(self.season, words, words_v1, passes, line, manners, system.timeouts, self.log)
         self._prober = Prober(self.season, passes, line, system)
@@ -165,7 +166,11 @@ class LeagueManager:
 
     def health(self) -> dict[str, Any]:
         """How it is. Whoever asks has the store tried, at most every few seconds: an idle league writes nothing."""
-        is_kept = self._store_trouble is None and not self._journal.broken.done() and self._journal.trouble is None
+        trouble = self._store_trouble or self._journal.trouble
+        is_kept = trouble is None and not self._journal.broken.done()
+        if trouble != self._logged_trouble:
+            self._logged_trouble = trouble
+            self.log.warning("store_trouble", why=trouble or "none any more")
         if self._store_trouble is None and not self._journal.broken.done() and self._journal.try_store():
             self.season.touch()
         return {

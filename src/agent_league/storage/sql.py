@@ -5,6 +5,7 @@ is said to the database stands in `tables.py` and `migrations.py`.
 """
 
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,8 @@ POSTGRES = "postgresql"
 DRIVERS = {SQLITE: SQLITE, POSTGRES: "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 FORMS = "expected sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
 OWN = "its own data/league.db"
+LEAST_FREE = 64 * 1024
+"""Bytes of free disk below which the next commit may fail."""
 WAIT_SECONDS = 10
 """How long a server or somebody else's lock may keep a call waiting."""
 
@@ -108,7 +111,14 @@ class SqlStore:
 
     @property
     def trouble(self) -> str | None:
-        """What is wrong with the file by its looks: it is gone, another one, empty, or can't be written; or None.
+        """What is wrong with the store by its looks, or None: with the file, or that its disk has no room left."""
+        if (trouble := self._file_trouble()) or self._file is None or self._opened is None:
+            return trouble
+        free = shutil.disk_usage(self._file.parent).free
+        return f"The store {self._name} has no room to grow: its disk is full" if free < LEAST_FREE else None
+
+    def _file_trouble(self) -> str | None:
+        """What is wrong with the file: it is gone, another one, empty, or can't be written; or None.
 
         A connection to a file that was deleted goes on as if nothing had happened, and all that it writes is lost.
         """
@@ -202,7 +212,7 @@ class SqlStore:
     def _transaction(self) -> Iterator[Connection]:
         """All or nothing."""
         with self._turn:
-            if self._connection is not None and (trouble := self.trouble):
+            if self._connection is not None and (trouble := self._file_trouble()):
                 raise StoreFailed(trouble)
             with self._translated(), self._committed(self._connection or self._connect()) as connection:
                 yield connection
