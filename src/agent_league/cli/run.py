@@ -154,10 +154,10 @@ class _How:
 def _play(plan: "LeaguePlan", seed: str | None, how: _How) -> LeagueCompleted | None:
     """The league from its first process to its last, and what is printed of it."""
     from agent_league.arena.fleet import Fleet
-    from agent_league.log import JsonLogger
+    from agent_league.arena.orchestrator_log import orchestrator_log
 
     league_id = plan.league.league_id
-    log = JsonLogger("orchestrator", log_root=plan.home / "logs", folder="system", level=plan.system.logging.level)
+    log = orchestrator_log(plan.home, plan.system)
     log.info("league_run_started", league_id=league_id, agents=len(plan.seats), seed=seed)
     signal.signal(signal.SIGTERM, _end)
     try:

@@ -38,6 +38,7 @@ from agent_league.transport.carrier import Carrier
 from agent_league.transport.changes import Changes
 from agent_league.transport.dispatch import Dispatcher, Handler
 from agent_league.transport.manners import Manners
+from agent_league.transport.message_log import MessageLog
 from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.peer import Line
 from agent_league.version import __version__
@@ -71,7 +72,9 @@ class LeagueManager:
         self._clock = clock or SystemClock()
         rng = rng or Random()  # noqa: S311 - jitter
         system, paths = settings.system, DataPaths(settings.home)
-        self.log = JsonLogger("league", settings.league.league_id, paths.logs, level=system.logging.level)
+        self.log = JsonLogger("league", settings.league.league_id, paths.logs, **system.logging.logger_options)
+        messages = MessageLog(self.log, enabled=system.logging.messages)
+        carrier = messages.log_carrier(carrier)
         store = store or open_store(settings.home, settings.store)
         saved = taken_up(store, settings.league, self._clock)
         league = league_of(saved, settings.league)
@@ -128,6 +131,7 @@ class LeagueManager:
             tolerated=self.season.tolerate,
             unregistered=self.season.refuse,
             meter=self.meter,
+            messages=messages,
         )
 
     async def authorize(

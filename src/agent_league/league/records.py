@@ -58,7 +58,13 @@ class Records:
                 return
             case MatchFinished(result):
                 self._written.pop(result.round_id, None)
-                self._log.info("MatchFinished", match_id=result.match_id, outcome=result.outcome, winner=result.winner)
+                self._log.info(
+                    "MatchFinished",
+                    match_id=result.match_id,
+                    round_id=result.round_id,
+                    outcome=result.outcome,
+                    winner=result.winner,
+                )
             case _:
                 self._log.info(type(event).__name__, **brief(event))
         self._projection.changed()

@@ -49,6 +49,7 @@ from agent_league.transport.carrier import Carrier
 from agent_league.transport.changes import Changes
 from agent_league.transport.dispatch import OK, Dispatcher, Handler, Reply
 from agent_league.transport.manners import Manners
+from agent_league.transport.message_log import MessageLog
 from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.peer import Line
 from agent_league.transport.session import Applicant, Remark, Session
@@ -118,8 +119,10 @@ class Player:
         self.log = JsonLogger(
             settings.wanted_id if is_safe_name(settings.wanted_id) else "player",
             log_root=DataPaths(settings.home).logs,
-            level=settings.system.logging.level,
+            **settings.system.logging.logger_options,
         )
+        messages = MessageLog(self.log, enabled=settings.system.logging.messages)
+        carrier = messages.log_carrier(carrier)
         self.meter = Meter()
         self._session = Session(
             settings.manager,
@@ -144,7 +147,9 @@ class Player:
         strict = settings.system.tolerance.strict
         self.changes = Changes()
         table = {**self._tools(), **(tools or {})}
-        self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict, meter=self.meter)
+        self.dispatcher = Dispatcher(
+            self, table, self._clock, self.log, strict=strict, meter=self.meter, messages=messages
+        )
 
     @property
     def agent_id(self) -> str:

@@ -39,6 +39,7 @@ from agent_league.transport.changes import Changes
 from agent_league.transport.dispatch import Dispatcher, Handler
 from agent_league.transport.hosts import endpoint_problem, place_of
 from agent_league.transport.manners import Manners
+from agent_league.transport.message_log import MessageLog
 from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.outbox import Outboxes
 from agent_league.transport.retry import reconnect_delay
@@ -73,8 +74,10 @@ class Referee:
         self.log = JsonLogger(
             settings.wanted_id if is_safe_name(settings.wanted_id) else "referee",
             log_root=DataPaths(settings.home).logs,
-            level=system.logging.level,
+            **system.logging.logger_options,
         )
+        messages = MessageLog(self.log, enabled=system.logging.messages)
+        carrier = messages.log_carrier(carrier)
         strict = system.tolerance.strict
         self.meter = Meter()
         self._manners = Manners(carrier, strict=strict, meter=self.meter)
@@ -86,6 +89,7 @@ class Referee:
             failure_threshold=system.circuit_breaker.failure_threshold,
             rng=rng or Random(),  # noqa: S311 - jitter
             meter=self.meter,
+            log=self.log,
             require_tokens=strict or system.security.require_player_tokens,
             strict=strict,
         )
@@ -115,7 +119,9 @@ class Referee:
         handlers = RefereeHandlers(known, self._running, self._ordered, self._announced, self._league_completed)
         self.changes = Changes()
         table = {**handlers.table(), **(tools or {})}
-        self.dispatcher = Dispatcher(self, table, self._clock, self.log, strict=strict, meter=self.meter)
+        self.dispatcher = Dispatcher(
+            self, table, self._clock, self.log, strict=strict, meter=self.meter, messages=messages
+        )
 
     @property
     def agent_id(self) -> str:
@@ -349,6 +355,7 @@ class Referee:
             self.log.info(
                 "match_finished",
                 match_id=match_id,
+                round_id=play.order.round_id,
                 outcome=verdict.outcome,
                 winner=verdict.winner,
                 terminations=play.match.terminations,

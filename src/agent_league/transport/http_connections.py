@@ -19,6 +19,7 @@ from uvicorn.server import ServerState
 
 from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_guard import Fields
+from agent_league.transport.message_log import CALLER_ADDRESS
 
 MAX_HEAD = 64 * 1024
 MAX_HEADERS = 100
@@ -262,6 +263,7 @@ class Visitor(HttpToolsProtocol):
 
     async def _answer(self, call: PlainCall) -> None:
         desk = self.server_state.desk
+        CALLER_ADDRESS.set(self.client)
         try:
             answer = await desk.answer(bytes(call.body), call.fields)  # type: ignore[union-attr]  # or there were no call
         except NotPlain:

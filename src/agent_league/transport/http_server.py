@@ -26,6 +26,7 @@ from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Headers,
 from agent_league.transport.http_guard import Fields, Guard, TurnedAway
 from agent_league.transport.jsonrpc import UNKNOWN_METHOD, count_requests
 from agent_league.transport.mcp.door import HEADERS, Door
+from agent_league.transport.message_log import CALLER_ADDRESS
 from agent_league.transport.rate_limit import RateLimit
 
 JSON_TYPE = (b"content-type", b"application/json")
@@ -68,6 +69,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, fields: Fields) -> None:
         door, limit = self._door, self._rate_limit
+        CALLER_ADDRESS.set(scope.get("client"))
         if door and not HEADERS.isdisjoint(fields):
             self._guard.admit_post(scope, fields)
             if limit and (refusal := limit.refusal(_address(scope), 1)):
