@@ -126,9 +126,9 @@ async def test_of_a_huge_message_the_line_has_the_beginning_and_the_length(desk:
         assert "tok-" not in json.dumps(line)
 
 
-@pytest.mark.parametrize("place", range(1960, 2001))
+@pytest.mark.parametrize("place", range(960, 1001))
 def test_a_token_that_is_cut_in_two_is_left_out(place: int) -> None:
-    text = f'{"x" * (place - 20)} {{"note": "{SIGNED}", "a_token": "so secret"}}'[:2000]
+    text = f'{"x" * (place - 20)} {{"note": "{SIGNED}", "a_token": "so secret"}}'[:1000]
     assert "eyJ" not in redact_text(text, is_cut=True)
     assert "secret" not in redact_text(text, is_cut=True)
 

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -22,9 +23,11 @@ from agent_league.transport.carrier import Carrier
 
 SENT, RECEIVED, UNANSWERED = "message_sent", "message_received", "message_unanswered"
 MESSAGE_EVENTS = (SENT, RECEIVED, UNANSWERED)
-LONGEST_MESSAGE = 16 * 1024
-"""Bytes; of a longer message its line has the beginning and the length."""
-SHOWN_BYTES = 2000
+LONGEST_MESSAGE = 4096
+"""Bytes; of a longer message its line has the beginning and the length: a table of many goes to each of them."""
+SHOWN_BYTES = 1000
+REPEATED_BYTES = 1024
+"""A message of so many bytes may be a broadcast, which goes to many alike."""
 MOST_PEERS = 1024
 REFUSED_IN_FULL = 10
 """Calls of one address and minute that are refused for want of a good token, and yet written in full."""
@@ -70,19 +73,12 @@ class MessageLog:
         """Writes a line; `peer` and `more` are JSON already, `at` is in microseconds since 1970."""
         log = self._log
         second, microsecond = divmod(at or time.time_ns() // 1000, 1_000_000)
-        content = _encode_message(message, log.secrets, is_json=is_json)
-        log.write_soon(
-            b'{"timestamp":"%b","component":%b,"event_type":"%b","level":"INFO","microsecond":%d,"peer":%b%b%b}\n'
-            % (
-                format_second(second).encode(),
-                orjson.dumps(log.component),
-                event_type.encode(),
-                microsecond,
-                peer,
-                more,
-                content,
-            )
-        )
+        if len(message) > REPEATED_BYTES:
+            content = _encode_broadcast(message, log.secrets, is_json)
+        else:
+            content = _encode_message(message, log.secrets, is_json)
+        head = _encode_head(second, log.component, event_type)
+        log.write_soon(b'%b%d,"peer":%b%b%b}\n' % (head, microsecond, peer, more, content))
 
     def encode_peer(self, endpoint: str) -> bytes:
         """An address as JSON that a terminal may be shown, encoded once."""
@@ -251,7 +247,20 @@ class CountedCalls:
                 )
 
 
-def _encode_message(message: bytes, secrets: tuple[bytes, ...], *, is_json: bool) -> bytes:
+@lru_cache(maxsize=256)
+def _encode_head(second: int, component: str, event_type: str) -> bytes:
+    """The beginning of a line, which many of one second share."""
+    head = {"timestamp": format_second(second), "component": component, "event_type": event_type, "level": "INFO"}
+    return orjson.dumps(head)[:-1] + b',"microsecond":'
+
+
+@lru_cache(maxsize=8)
+def _encode_broadcast(message: bytes, secrets: tuple[bytes, ...], is_json: bool) -> bytes:
+    """The same for a message that may go to many, encoded once for all of them."""
+    return _encode_message(message, secrets, is_json)
+
+
+def _encode_message(message: bytes, secrets: tuple[bytes, ...], is_json: bool) -> bytes:
     """The last fields of a line: the message, or the beginning of what is too long or no JSON."""
     if not message:
         return b""
