@@ -458,6 +458,14 @@ REQUIREMENTS = (
     ),
     needs(
         "REL",
+        "Whoever serves goes on serving when its terminal is closed or stops reading.",
+        "cli/terminal::a_league_is_played_to_its_end_when_nobody_reads_what_its_agents_print",
+        "cli/terminal::a_manager_that_nobody_reads_ends_when_it_is_told_to",
+        "cli/terminal::league_run_plays_to_the_end_when_whoever_read_it_goes_away",
+        "cli/terminal::league_run_ends_well_when_its_reader_has_seen_enough",
+    ),
+    needs(
+        "REL",
         "Logs are bounded, whoever calls and however often.",
         "transport/log::a_file_that_has_grown_to_its_bound_is_put_aside_and_the_oldest_goes",
         "transport/message_log::refused_calls_without_a_good_token_are_counted_beyond_the_first_ten",

@@ -13,6 +13,7 @@ from agent_league.arena.addresses import manager_endpoint, own_endpoint
 from agent_league.arena.hosting import check_ports, run_async, serve
 from agent_league.arena.orchestrator_log import orchestrator_log
 from agent_league.arena.seats import LOOPBACK, PlayerSeat, Seat, Watchers
+from agent_league.arena.steady_output import steady_output
 from agent_league.config import ConfigLoader
 from agent_league.config.home import FOLDER, find_home, make_home
 from agent_league.errors import AgentLeagueError, UserError
@@ -116,7 +117,8 @@ async def serve_until_interrupted(
     agents = [{"agent": seat.title, "host": seat.host, "port": seat.port} for seat in seats]
     log.info("agents_started", pid=os.getpid(), agents=agents)
     try:
-        await serve(seats, interruption(), watchers, ready)
+        with steady_output():
+            await serve(seats, interruption(), watchers, ready)
     except AgentLeagueError as error:
         log.error("agents_failed", pid=os.getpid(), error=str(error))
         raise
