@@ -31,12 +31,12 @@ class SystemClock:
 
 def format_utc(moment: datetime) -> str:
     """The only form in which we send a moment: `2025-01-15T10:30:00Z`."""
-    return _written(floor(moment.timestamp()))
+    return format_second(floor(moment.timestamp()))
 
 
 @lru_cache(maxsize=64)
-def _written(second: int) -> str:
-    """Many messages leave within one second."""
+def format_second(second: int) -> str:
+    """The same for a whole second since 1970; many messages leave within one."""
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -84,6 +84,10 @@ def test_agents_that_start_before_the_manager_wait_for_it_and_all_end_when_done(
     assert match["referee_id"] == "REF05"
     assert match["result"]["choices"] == {"P01": "even", "P07": "odd"}
     assert match["result"]["status"] == "WIN"
+    system = tmp_path / "logs" / "system" / "orchestrator.log.jsonl"
+    started = {found["pid"]: found["agents"][0]["port"] for found in events(system, "agents_started")}
+    assert sorted(started.values()) == [port, port + 1, port + 2, port + 3]
+    assert {found["pid"] for found in events(system, "agents_stopped")} == set(started)
 
 
 def events(log: Path, kind: str) -> list[dict[str, Any]]:

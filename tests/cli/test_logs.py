@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from agent_league.arena.log_trace import PIECE, Trace, key_of
 from agent_league.log import JsonLogger
+from agent_league.transport.message_log import MESSAGE_EVENTS, RECEIVED, SENT
 from tests.cli.command import LEAGUE, Running
 from tests.cli.leagues import said
 
@@ -41,11 +43,60 @@ def values(lines: list[dict[str, Any]], name: str = "n") -> list[Any]:
 
 
 def test_every_line_of_every_agent_is_there_once_and_in_the_order_of_time(played: Path) -> None:
-    lines = told(played)
+    lines = told(played, "--messages")
     written = [text for path in (played / "logs").rglob("*.jsonl") for text in path.read_text().splitlines()]
     assert sorted(map(json.dumps, lines)) == sorted(json.dumps(json.loads(text)) for text in written)
     assert {found["component"] for found in lines} >= {"league", "REF01", "REF02", "P01", "P02", "P03", "P04"}
     assert all(key_of(one) <= key_of(next_) for one, next_ in pairwise(lines))
+
+
+def test_every_message_is_in_the_logs_of_both_its_ends(played: Path) -> None:
+    lines = [found for found in told(played, "--messages") if found["event_type"] in MESSAGE_EVENTS]
+    assert {found["component"] for found in lines} >= {"league", "REF01", "REF02", "P01", "P02", "P03", "P04"}
+    sides: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
+    for found in lines:
+        sides[found["event_type"], "latency_ms" in found][json.dumps(found["message"], sort_keys=True)] += 1
+    assert sides[SENT, False] == sides[RECEIVED, False]
+    assert sides[SENT, True] == sides[RECEIVED, True]
+    assert sides[SENT, False].total() == sides[SENT, True].total() > 100
+
+
+def test_messages_are_shown_only_where_they_are_asked_for(played: Path) -> None:
+    shown = {found["event_type"] for found in told(played)}
+    assert shown.isdisjoint(MESSAGE_EVENTS)
+    assert {"decided", "MatchFinished", "RoundStarted", "match_finished"} <= shown
+    assert {found["event_type"] for found in told(played, "--event", "MESSAGE_S*")} == {"message_sent"}
+    asked = told(played, "--messages", "--match", "R1M1", "--event", "message_received")
+    assert {found["message"]["params"]["match_id"] for found in asked if "params" in found["message"]} == {"R1M1"}
+    printed = said("logs", "--home", played, "--messages", "--match", "R1M1").out
+    assert "← handle_game_invitation" in printed
+    assert "auth_token" not in printed
+
+
+def test_logs_that_were_put_aside_are_read_with_the_others(home: Path) -> None:
+    log = JsonLogger("P01", log_root=home / "logs", max_bytes=2000, old_files=50)
+    for number in range(100):
+        log.info("event", n=number)
+    log.close()
+    assert len(list((home / "logs" / "agents").iterdir())) > 3
+    assert values(told(home)) == list(range(100))
+
+
+def test_followed_logs_go_on_when_a_file_is_put_aside(home: Path) -> None:
+    log = JsonLogger("P99", log_root=home / "logs", max_bytes=500, old_files=9)
+    log.info("greeting", words="first")
+    running = Running([*LEAGUE, "logs", "--home", home, "--follow", "--json"])
+    try:
+        running.prints('"words":"first"')
+        for number in range(20):
+            log.info("greeting", words=f"word {number}.")
+            running.prints(f'"words":"word {number}."')
+        running.signal(signal.SIGINT)
+        assert running.ends() == 0
+    finally:
+        log.close()
+        running.close()
+    assert "".join(running.out).count("word 7.") == 1
 
 
 def test_the_trace_of_a_match_is_the_lines_of_all_who_took_part_and_all_that_was_said(played: Path) -> None:
@@ -148,7 +199,8 @@ def test_a_huge_log_is_never_in_memory_as_a_whole(home: Path) -> None:
     path = write(home, "agents/P01", *(line(1, microsecond=index, text="x" * 99) for index in range(2000)))
     trace = Trace(home)
     next(iter(trace.lines()))
-    assert trace._files[path]._offset <= PIECE < path.stat().st_size
+    (file,) = trace._files.values()
+    assert file._offset <= PIECE < path.stat().st_size
 
 
 def test_match_ids_come_again_in_other_leagues_and_seasons_which_stay_out(home: Path) -> None:

@@ -14,6 +14,7 @@ from agent_league.storage.files import json_bytes
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import StandingsRepository
 from agent_league.testing.peers import Params, ScriptedPlayer
+from agent_league.transport.message_log import MESSAGE_EVENTS
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, MANAGER, Office, within
 from tests.league.scripted_referee import won_by_lowest
@@ -167,7 +168,8 @@ async def test_the_log_tells_the_story_of_the_league_in_order(office: OfficeMake
     await here.play(2)
     log = DataPaths(here.home).logs / "league" / LEAGUE_ID / "league.log.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [line["event_type"] for line in lines if line["event_type"] != "manager_started"] == [
+    lines = [line for line in lines if line["event_type"] not in ("manager_started", *MESSAGE_EVENTS)]
+    assert [line["event_type"] for line in lines] == [
         "AgentRegistered",
         "AgentRegistered",
         "AgentRegistered",
@@ -178,3 +180,5 @@ async def test_the_log_tells_the_story_of_the_league_in_order(office: OfficeMake
         "LeagueCompleted",
     ]
     assert all(line["component"] == "league" and line["timestamp"].endswith("Z") for line in lines)
+    rounds = [line for line in lines if line["event_type"] in ("RoundStarted", "MatchFinished", "RoundCompleted")]
+    assert [line["round_id"] for line in rounds] == [1, 1, 1]

@@ -1,6 +1,7 @@
 """Decisions: one answer to one question, strategies of every kind side by side, and those that fail."""
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Awaitable
@@ -42,6 +43,29 @@ async def test_an_instant_strategy_is_asked_and_answers_without_a_task(log: Json
         decision.decide(observe()).send(None)
     assert done.value.value == Thought("odd")
     assert decision.under_way == 0
+
+
+async def test_every_decision_is_in_the_log_with_its_reason_where_the_strategy_has_one(log: JsonLogger) -> None:
+    class Explaining:
+        instant = True
+
+        def choose(self, observation: Observation) -> Thought:
+            return Thought("odd", reason="the opponent played odd twice")
+
+    await Decision(Explaining(), log).decide(observe("R1M1", 2))
+    await Decision(Fixed("even"), log).decide(observe("R2M1"))
+    await Decision(Fixed("neither"), log).decide(observe("R3M1"))
+    log.close()
+    lines = [json.loads(line) for line in log.log_file.read_text().splitlines()]
+    explained, plain, forced = [line for line in lines if line["event_type"] == "decided"]
+    assert (explained["match_id"], explained["step"], explained["move"]) == ("R1M1", 2, "odd")
+    assert (explained["reason"], explained["how"], explained["level"]) == (
+        "the opponent played odd twice",
+        "chosen",
+        "INFO",
+    )
+    assert (plain["move"], plain["how"], "reason" in plain) == ("even", "chosen", False)
+    assert forced["how"] == "illegal_move"
 
 
 async def test_a_question_asked_twice_at_once_is_thought_about_once(home: Path) -> None:

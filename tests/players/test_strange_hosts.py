@@ -100,23 +100,23 @@ async def test_a_wrong_sender_is_no_missing_one(home: Path, method: str, sender:
 @pytest.mark.parametrize("method", NOTICES)
 async def test_a_notice_from_another_address_is_refused(home: Path, method: str) -> None:
     async with chair(home) as seat:
-        CALLER_ADDRESS.set(ELSEWHERE)
+        CALLER_ADDRESS.set((ELSEWHERE, 9))
         assert (await seat.call(method, NOTICES[method]))["error_code"] == "E012"
         assert seat.player.health()["state"] == "REGISTERED"
-        CALLER_ADDRESS.set("127.0.0.1")
+        CALLER_ADDRESS.set(("127.0.0.1", 9))
         assert await seat.call(method, NOTICES[method]) == OK
 
 
 async def test_a_result_is_taken_from_where_we_were_asked(home: Path) -> None:
     async with chair(home) as seat:
-        CALLER_ADDRESS.set("198.51.100.7")
+        CALLER_ADDRESS.set(("198.51.100.7", 9))
         await seat.call("handle_game_invitation", invitation())
-        CALLER_ADDRESS.set(ELSEWHERE)
+        CALLER_ADDRESS.set((ELSEWHERE, 9))
         assert (await seat.call("notify_match_result", game_over()))["error_code"] == "E012"
         assert (await seat.call("notify_match_result", game_over("R9M9")))["error_code"] == "E012"
-        CALLER_ADDRESS.set("198.51.100.7")
+        CALLER_ADDRESS.set(("198.51.100.7", 9))
         assert await seat.call("notify_match_result", game_over()) == OK
-        CALLER_ADDRESS.set("127.0.0.1")
+        CALLER_ADDRESS.set(("127.0.0.1", 9))
         assert await seat.call("notify_match_result", game_over("R2M1")) == OK, "the manager is there"
         assert [game["match_id"] for game in (await seat.state())["matches"]] == ["R1M1", "R2M1"]
 

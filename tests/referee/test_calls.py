@@ -235,6 +235,23 @@ async def test_a_dead_player_is_tried_again_after_growing_waits_with_e009(home: 
     assert report["result"]["terminations"] == {"P02": "disconnected"}
 
 
+@pytest.mark.parametrize(
+    ("method", "bad", "code"),
+    [("choose_parity", hang, "E001"), ("choose_parity", choice(parity_choice="Odd"), "E004")],
+)
+@in_virtual_time
+async def test_every_failure_of_a_player_is_in_the_referee_s_log_with_its_code(
+    home: Path, method: str, bad: Script, code: str
+) -> None:
+    async with hall(home) as match:
+        match.pair(b={method: bad})
+        await match.play()
+    failures = [line for line in match.log() if line["event_type"] == "player_failed"]
+    assert [(line["error_code"], line["attempt"]) for line in failures] == [(code, 1), (code, 2), (code, 3)]
+    assert {(line["player_id"], line["match_id"], line["method"]) for line in failures} == {("P02", "R1M1", method)}
+    assert all(line["message"] and line["error_name"] for line in failures)
+
+
 @in_virtual_time
 async def test_the_waits_differ_by_a_jitter_of_up_to_a_tenth(home: Path) -> None:
     times: list[float] = []

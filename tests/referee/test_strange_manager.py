@@ -176,7 +176,7 @@ async def test_a_flood_of_starts_runs_no_more_matches_than_there_is_room_for(hom
 async def test_a_call_from_elsewhere_starts_nothing_whatever_it_says(home: Path) -> None:
     async with hall(home) as match:
         match.pair()
-        CALLER_ADDRESS.set("203.0.113.9")
+        CALLER_ADDRESS.set(("203.0.113.9", 9))
         claims: dict[str, Any] = {
             "sender": "league_manager",
             "auth_token": "tok-ref01-of-the-scripted-manager",

@@ -36,7 +36,8 @@ class Desk:
         self.log = JsonLogger("desk", log_root=folder)
         handlers = {"league_query": self.take, "get_standings": self.take, "create_schedule": self.fail}
         self.meter = Meter()
-        self.dispatcher = Dispatcher(self, handlers, SystemClock(), self.log, strict=strict, meter=self.meter)
+        self.clock = SystemClock()
+        self.dispatcher = Dispatcher(self, handlers, self.clock, self.log, strict=strict, meter=self.meter)
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None

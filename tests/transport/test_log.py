@@ -1,5 +1,6 @@
 """The log: JSON lines at the seeds' paths, and never a token."""
 
+import asyncio
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Any
 import pytest
 
 from agent_league.clock import parse_utc
-from agent_league.log import JsonLogger, redacted
+from agent_league.log import WAITING_SECONDS, JsonLogger, redacted
+from agent_league.testing.virtual_time import in_virtual_time
 
 
 def lines(log: JsonLogger) -> list[dict[str, Any]]:
@@ -219,3 +221,54 @@ def test_a_token_inside_of_things_is_struck_out_also_where_a_number_is_too_long_
     log.info("odd", number=2**70, error=RuntimeError("tok-P01-0123456789abcdef"))
     (line,) = lines(log)
     assert (line["number"], line["error"]) == (2**70, "[redacted]")
+
+
+def test_a_file_that_has_grown_to_its_bound_is_put_aside_and_the_oldest_goes(tmp_path: Path) -> None:
+    log = JsonLogger("P01", log_root=tmp_path, max_bytes=1000, old_files=2)
+    for number in range(100):
+        log.info("event", number=number, text="x" * 50)
+    log.close()
+    files = [log.log_file.with_name(f"P01.log.jsonl{end}") for end in (".2", ".1", "")]
+    assert sorted(log.log_file.parent.iterdir()) == sorted(files)
+    assert all(0 < file.stat().st_size <= 1000 for file in files)
+    numbers = [json.loads(line)["number"] for file in files for line in file.read_text().splitlines()]
+    assert numbers == list(range(100))[-len(numbers) :]
+
+
+def test_a_line_longer_than_the_bound_is_written_all_the_same(tmp_path: Path) -> None:
+    log = JsonLogger("P01", log_root=tmp_path, max_bytes=100, old_files=0)
+    for number in range(3):
+        log.info("event", number=number, text="x" * 500)
+    assert [line["number"] for line in lines(log)] == [2]
+
+
+def test_a_file_that_another_process_has_put_aside_is_not_put_aside_again(tmp_path: Path) -> None:
+    ours, theirs = (JsonLogger("orchestrator", log_root=tmp_path, max_bytes=1000, old_files=9) for _ in range(2))
+    for number in range(20):
+        for log in (ours, theirs):
+            log.info("event", number=number, text="x" * 50)
+    ours.close()
+    theirs.close()
+    written = [file.read_text().splitlines() for file in ours.log_file.parent.iterdir()]
+    assert sorted(json.loads(line)["number"] for file in written for line in file) == sorted([*range(20), *range(20)])
+    assert all(len(file) > 2 for file in written)
+
+
+@in_virtual_time
+async def test_lines_that_may_wait_come_before_the_next_that_may_not_and_by_themselves_soon(tmp_path: Path) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    log.log_soon("decided", move="even")
+    assert not log.log_file.exists()
+    log.info("match_over")
+    log.log_soon("decided", move="odd")
+    assert log.log_file.read_text().count("\n") == 2
+    await asyncio.sleep(2 * WAITING_SECONDS)
+    assert log.log_file.read_text().count("\n") == 3
+    assert [line["event_type"] for line in lines(log)] == ["decided", "match_over", "decided"]
+
+
+def test_without_an_event_loop_no_line_waits(tmp_path: Path) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    log.log_soon("decided", move="even")
+    assert "decided" in log.log_file.read_text()
+    log.close()

@@ -985,7 +985,7 @@ async def test_a_manager_without_a_key_is_known_by_where_it_was_when_we_register
 ) -> None:
     agent.meets(always(FOREIGN))
     await agent.session.register()
-    CALLER_ADDRESS.set(address)
+    CALLER_ADDRESS.set((address, 9))
     if passes:
         await agent.session.check_manager(None)
         return

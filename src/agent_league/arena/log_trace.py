@@ -5,6 +5,8 @@ written meanwhile; a line that can't be read is counted and left out.
 """
 
 import heapq
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +17,20 @@ from agent_league.model.names import is_safe_name
 from agent_league.referee.transcript import in_order
 from agent_league.storage.files import read_json
 from agent_league.storage.paths import DataPaths
+from agent_league.transport.message_log import MESSAGE_EVENTS
 
 Line = Mapping[str, Any]
 Key = tuple[str, int]
+FileId = tuple[int, int]
+"""Device and number of a file, which stay when it is renamed."""
 PIECE = 64 * 1024
 LONGEST_LINE = 8 * 1024 * 1024
 SUFFIX = ".log.jsonl"
+OLD_SUFFIX = re.compile(r"\.log\.jsonl(\.\d{1,4})?")
+"""How the name of a log ends; one that has grown to its bound has a number behind it."""
+MESSAGE_MARKS = tuple(f'"event_type":"{event}"'.encode() for event in MESSAGE_EVENTS)
+HEAD_BYTES = 300
+"""Within so many a line says what it is about."""
 SECOND = len("2025-01-15T10:30:00")
 FROM_MATCH = "from_match"
 """Marks a line that stems from a match's file."""
@@ -29,8 +39,13 @@ FROM_MATCH = "from_match"
 class LogFile:
     """One agent's log, from where it was read to last."""
 
-    def __init__(self, path: Path, league_id: str | None) -> None:
+    def __init__(
+        self, path: Path, league_id: str | None, file_id: FileId | None = None, *, messages: bool = True
+    ) -> None:
+        """`messages`: whether the lines of messages are wanted too, which are most of them."""
         self.path = path
+        self._file_id = file_id
+        self._messages = messages
         self.league_id = league_id
         """Whose it is, where its folder says so."""
         self.broken = 0
@@ -53,6 +68,8 @@ class LogFile:
         """The next bytes; the file is not kept open, as there may be more agents than a process may open files."""
         try:
             with self.path.open("rb") as file:
+                if self._file_id not in (None, _identify(os.fstat(file.fileno()))):
+                    return b""  # it was renamed just now, and is found under its new name the next time
                 if file.seek(0, 2) < self._offset:
                     self._offset = 0  # somebody has begun it anew
                 file.seek(self._offset)
@@ -64,7 +81,7 @@ class LogFile:
 
     def _lines(self, texts: Iterable[bytes]) -> Iterator[tuple[Key, Line]]:
         for text in texts:
-            if not text.strip():
+            if not text.strip() or (not self._messages and _is_message(text)):
                 continue
             line = _read_line(text)
             if line is None:
@@ -84,7 +101,9 @@ class Trace:
     """Whether lines that name no league must be of this one."""
     since: str = ""
     """Only lines of this second or later."""
-    _files: dict[Path, LogFile] = field(default_factory=dict)
+    messages: bool = True
+    """With a line for each message sent and received."""
+    _files: dict[FileId, LogFile] = field(default_factory=dict)
     _playing: dict[str, str] = field(default_factory=dict)
     """The league that each agent registered with last."""
 
@@ -95,7 +114,7 @@ class Trace:
     def components(self) -> list[str]:
         """Whose logs there are."""
         self._look()
-        return sorted({path.name.removesuffix(SUFFIX) for path in self._files})
+        return sorted({OLD_SUFFIX.sub("", file.path.name) for file in self._files.values()})
 
     def lines(self, more: Iterable[Line] = (), *, to_the_end: bool = True) -> Iterator[Line]:
         """What was written since this was asked last, with `more`, in the order of time."""
@@ -109,10 +128,18 @@ class Trace:
 
     def _look(self) -> None:
         logs = DataPaths(self.home).logs
-        for path in sorted(logs.rglob(f"*{SUFFIX}")):
-            if path not in self._files:
+        """Finds new logs, and old ones under the name that they have now."""
+        for path in sorted(path for path in logs.rglob(f"*{SUFFIX}*") if OLD_SUFFIX.search(path.name)):
+            try:
+                file_id = _identify(path.stat())
+            except OSError:  # it was renamed just now, and is found the next time
+                continue
+            file = self._files.get(file_id)
+            if file is None:
                 folder = path.relative_to(logs).parts
-                self._files[path] = LogFile(path, folder[1] if folder[0] == "league" and len(folder) > 2 else None)
+                league_id = folder[1] if folder[0] == "league" and len(folder) > 2 else None
+                file = self._files[file_id] = LogFile(path, league_id, file_id, messages=self.messages)
+            file.path = path
 
     def _concerns(self, file: LogFile, line: Line) -> bool:
         """Whether a line is of the league; agents write one log through all leagues that they play in."""
@@ -128,6 +155,16 @@ class Trace:
 def _from(file: LogFile, *, to_the_end: bool) -> Iterator[tuple[Key, LogFile | None, Line]]:
     for key, line in file.read(to_the_end=to_the_end):
         yield key, file, line
+
+
+def _identify(stat: os.stat_result) -> FileId:
+    return stat.st_dev, stat.st_ino
+
+
+def _is_message(text: bytes) -> bool:
+    """Whether a line of ours is that of a message; its beginning tells."""
+    head = text[:HEAD_BYTES]
+    return any(mark in head for mark in MESSAGE_MARKS)
 
 
 def key_of(line: Line) -> Key:
@@ -149,11 +186,11 @@ def _read_line(text: bytes) -> Line | None:
 
 def last_beginning(home: Path, league_id: str) -> str:
     """When the latest season of a league began, as its manager's log says: match ids come again in every season."""
-    log = LogFile(DataPaths(home).logs / "league" / league_id / f"league{SUFFIX}", league_id)
     found = ""
-    for _, line in log.read(to_the_end=True):
-        if line.get("event_type") == "manager_started" and line.get("phase") == "REGISTRATION":
-            found = str(line["timestamp"])[:SECOND]
+    for path in (DataPaths(home).logs / "league" / league_id).glob(f"league{SUFFIX}*"):
+        for _, line in LogFile(path, league_id, messages=False).read(to_the_end=True):
+            if line.get("event_type") == "manager_started" and line.get("phase") == "REGISTRATION":
+                found = max(found, str(line["timestamp"])[:SECOND])
     return found
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,7 +11,9 @@ from typing import Any
 
 from agent_league.arena.addresses import manager_endpoint, own_endpoint
 from agent_league.arena.hosting import check_ports, run_async, serve
+from agent_league.arena.orchestrator_log import orchestrator_log
 from agent_league.arena.seats import LOOPBACK, PlayerSeat, Seat, Watchers
+from agent_league.arena.steady_output import steady_output
 from agent_league.config import ConfigLoader
 from agent_league.config.home import FOLDER, find_home, make_home
 from agent_league.errors import AgentLeagueError, UserError
@@ -111,8 +114,21 @@ def _play(choose: Choose, arguments: argparse.Namespace, games: tuple[str, ...])
 async def serve_until_interrupted(
     seats: Sequence[Seat], watchers: Watchers, ready: Callable[[], Any] | None = None
 ) -> None:
-    """Serves until Ctrl-C or a polite `kill`."""
-    await serve(seats, interruption(), watchers, ready)
+    """Serves until Ctrl-C or a polite `kill`; the system's log tells which agents this process has run, and when."""
+    settings = seats[0].settings
+    log = orchestrator_log(settings.home, settings.system)
+    agents = [{"agent": seat.title, "host": seat.host, "port": seat.port} for seat in seats]
+    log.info("agents_started", pid=os.getpid(), agents=agents)
+    try:
+        with steady_output():
+            await serve(seats, interruption(), watchers, ready)
+    except AgentLeagueError as error:
+        log.error("agents_failed", pid=os.getpid(), error=str(error))
+        raise
+    else:
+        log.info("agents_stopped", pid=os.getpid())
+    finally:
+        log.close()
 
 
 def interruption() -> asyncio.Event:

@@ -15,6 +15,7 @@ from agent_league.cli.printing import console_out
 from agent_league.errors import UserError
 from agent_league.log import LEVELS
 from agent_league.model.names import is_safe_name, printable, there_are
+from agent_league.transport.message_log import MESSAGE_EVENTS, RECEIVED, SENT, UNANSWERED
 
 if TYPE_CHECKING:
     from agent_league.arena.log_trace import Trace
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.2
 """How often logs that are followed are looked into."""
 COLOURS = ("cyan", "green", "magenta", "blue", "bright_cyan", "bright_green", "bright_magenta", "bright_blue")
-SIGNS = {"sent": "→", "received": "←", "failed": "✗"}
+SIGNS = {"sent": "→", "received": "←", "failed": "✗", SENT: "→", RECEIVED: "←", UNANSWERED: "✗"}
 HEAD = ("timestamp", "component", "event_type", "level", "microsecond", "from_match")
 ENVELOPE = (
     "protocol",
@@ -54,6 +55,9 @@ def logs(
     agent: Annotated[str | None, typer.Option(help="What this agent wrote, or others of it.", metavar="ID")] = None,
     event: Annotated[str | None, typer.Option(help="This event alone; * stands for anything.", metavar="NAME")] = None,
     level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR, and above.")] = "DEBUG",
+    messages: Annotated[
+        bool, typer.Option("--messages", help="Also every message that was sent or received, by each who did.")
+    ] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is written from now on.")] = False,
     league_id: Annotated[str | None, typer.Option(help="Of this league alone.")] = None,
     home: LookedAt = None,
@@ -77,7 +81,8 @@ def logs(
         league_id = league_id or _league_of(home, match)
         if league_id is not None:
             said, since = conversation(home, league_id, match), last_beginning(home, league_id)
-    trace = Trace(home, league_id, is_only_league=len(known) < 2, since=since)
+    shown = messages or (event is not None and any(fnmatchcase(name, event.casefold()) for name in MESSAGE_EVENTS))
+    trace = Trace(home, league_id, is_only_league=len(known) < 2, since=since, messages=shown)
     if not (components := trace.components()):
         raise UserError(f"No logs in {home / 'logs'} yet; agents that run with this folder write them.")
     wanted = _wanted(match, agent, event, LEVELS[level.upper()])
@@ -156,7 +161,7 @@ def _wanted(match: str | None, agent: str | None, event: str | None, least: int)
     def is_wanted(line: Line) -> bool:
         if LEVELS.get(str(line.get("level")), LEVELS["INFO"]) < least:
             return False
-        if match is not None and line.get("match_id") != match:
+        if match is not None and match not in (line.get("match_id"), message_of(line).get("match_id")):
             return False
         if pattern is not None and not fnmatchcase(str(line.get("event_type")).casefold(), pattern):
             return False
@@ -167,8 +172,23 @@ def _wanted(match: str | None, agent: str | None, event: str | None, least: int)
 
 def _parties(line: Line) -> set[str]:
     """Who wrote a line, and whom it names."""
-    named = {str(line.get(name)).casefold().rpartition(":")[2] for name in ABOUT if line.get(name)}
+    message = message_of(line)
+    named = {
+        str(about.get(name)).casefold().rpartition(":")[2]
+        for about in (line, message)
+        for name in ABOUT
+        if about.get(name)
+    }
     return named | {str(line.get("component")).casefold()}
+
+
+def message_of(line: Line) -> Mapping[str, Any]:
+    """What a message sent or received says, out of its frame; nothing for any other line."""
+    frame = line.get("message") if line.get("event_type") in MESSAGE_EVENTS else None
+    if not isinstance(frame, Mapping):
+        return {}
+    inner = next((frame[part] for part in ("params", "result", "error") if part in frame), frame)
+    return inner if isinstance(inner, Mapping) else {}
 
 
 def _put_json(line: Line) -> None:
@@ -223,10 +243,27 @@ def _told(line: Line, hidden: Sequence[str]) -> tuple[str, str]:
     details = {name: value for name, value in line.items() if name not in hidden}
     if line.get("from_match"):
         event, words = _spoken(event, details)
+    elif event in MESSAGE_EVENTS:
+        event, words = _carried(event, line)
     else:
         words = [f"{name}={_value(value)}" for name, value in details.items()]
         event = event if level in ("INFO", "DEBUG") else f"{level} {event}"
     return printable(event), printable(" ".join(words))
+
+
+def _carried(event: str, line: Line) -> tuple[str, list[str]]:
+    """A message sent or received: which, with whom, how long it took and what it says in brief."""
+    frame, message, latency = line.get("message"), message_of(line), line.get("latency_ms")
+    method = frame.get("method") if isinstance(frame, Mapping) else None
+    kind = method or message.get("message_type") or ("answer" if message else "")
+    words = [str(line.get("peer"))]
+    words += [f"{latency:g} ms"] if isinstance(latency, int | float) else []
+    words += [
+        f"{name}={_value(line[name])}" for name in ("status", "error_code", "error", "bytes", "text") if name in line
+    ]
+    words += [f"{name}={_value(message[name])}" for name in ("match_id", "sender") if name in message]
+    words += [f"{name}={_value(value)}" for name, value in _brief(message).items()]
+    return f"{SIGNS[event]} {kind}"[:LONGEST_VALUE], words
 
 
 def _spoken(event: str, details: Mapping[str, Any]) -> tuple[str, list[str]]:

@@ -1,7 +1,10 @@
 """Results as a person reads them: tables that fit a terminal, and whole ones in a pipe or a file."""
 
+import errno
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agent_league.model.names import printable
@@ -10,6 +13,22 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 AS_WIDE_AS_NEEDED = 100_000
+NOBODY_READS = (errno.EPIPE, errno.EIO)
+"""The reader of a pipe has seen enough, or the terminal has gone."""
+
+
+@contextmanager
+def while_somebody_reads() -> Iterator[None]:
+    """Print results within; if the reader goes away, the rest is not printed, and that is no failure."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (OSError, SystemExit) as error:  # rich makes a SystemExit of EPIPE
+        if isinstance(error, OSError) and error.errno not in NOBODY_READS:
+            raise
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # what is still in the buffer goes there when the process ends
+        os.close(nowhere)
 
 
 def console_out() -> "Console":

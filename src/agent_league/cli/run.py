@@ -31,6 +31,7 @@ from agent_league.cli.options import (
     say_where,
     with_strict,
 )
+from agent_league.cli.printing import while_somebody_reads
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
 from agent_league.model.events import LeagueCompleted
 
@@ -170,14 +171,15 @@ class _How:
 def _play(plan: "LeaguePlan", seed: str | None, how: _How) -> LeagueCompleted | None:
     """The league from its first process to its last, and what is printed of it."""
     from agent_league.arena.fleet import Fleet
-    from agent_league.log import JsonLogger
+    from agent_league.arena.orchestrator_log import orchestrator_log
+    from agent_league.arena.steady_output import steady_output
 
     league_id = plan.league.league_id
-    log = JsonLogger("orchestrator", log_root=plan.home / "logs", folder="system", level=plan.system.logging.level)
+    log = orchestrator_log(plan.home, plan.system)
     log.info("league_run_started", league_id=league_id, agents=len(plan.seats), seed=seed)
     signal.signal(signal.SIGTERM, _end)
     try:
-        with Fleet(plan.processes()) as fleet:
+        with steady_output(), Fleet(plan.processes()) as fleet:
             log.info("processes_started", league_id=league_id, pids=fleet.pids)
             completed = _follow(fleet, how.view, stay=how.stay)
             seconds = time.perf_counter() - how.started
@@ -194,7 +196,8 @@ def _play(plan: "LeaguePlan", seed: str | None, how: _How) -> LeagueCompleted | 
     log.info("league_run_completed", league_id=league_id, seconds=round(seconds, 3))
     log.close()
     if completed and not how.stay:
-        how.finish(completed, seconds)
+        with while_somebody_reads():
+            how.finish(completed, seconds)
     return completed
 
 

@@ -136,6 +136,21 @@ class Heartbeat(Settings):
 
 class Logging(Settings):
     level: LogLevel = "INFO"
+    messages: bool = True
+    """Whether every message sent and received is a line of its own."""
+    max_file_mib: Annotated[float, Field(gt=0, le=1_000_000)] = 32
+    """A log file that would grow beyond this is renamed to `.1` and another is begun."""
+    old_files: Annotated[int, Field(ge=0, le=1000)] = 3
+    """So many such files are kept of each log."""
+
+    @property
+    def logger_options(self) -> dict[str, Any]:
+        """How much a logger writes."""
+        return {
+            "level": self.level,
+            "max_bytes": int(self.max_file_mib * 1024 * 1024),
+            "old_files": self.old_files,
+        }
 
 
 class SystemConfig(Settings):

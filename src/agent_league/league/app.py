@@ -39,6 +39,7 @@ from agent_league.transport.carrier import Carrier
 from agent_league.transport.changes import Changes
 from agent_league.transport.dispatch import Dispatcher, Handler
 from agent_league.transport.manners import Manners
+from agent_league.transport.message_log import MessageLog
 from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.peer import Line
 from agent_league.version import __version__
@@ -76,7 +77,9 @@ class LeagueManager:
         self._clock = clock or SystemClock()
         rng = rng or Random()  # noqa: S311 - jitter
         system, paths = settings.system, DataPaths(settings.home)
-        self.log = JsonLogger("league", settings.league.league_id, paths.logs, level=system.logging.level)
+        self.log = JsonLogger("league", settings.league.league_id, paths.logs, **system.logging.logger_options)
+        messages = MessageLog(self.log, enabled=system.logging.messages)
+        carrier = messages.log_carrier(carrier)
         store = store or open_store(settings.home, settings.store)
         saved = taken_up(store, settings.league, self._clock)
         with naming_damage(settings.league.league_id):
@@ -144,6 +147,7 @@ class LeagueManager:
             unregistered=self.season.refuse,
             meter=self.meter,
             mend={"report_match_result": handlers.settle_report},
+            messages=messages,
         )
 
     async def authorize(

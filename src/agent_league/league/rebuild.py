@@ -21,7 +21,7 @@ def rebuild(saved: Saved, league: LeagueConfig, system: SystemConfig, home: Path
         season = Season(league_of(saved, league), system, saved.season, keep=lambda _: None)
         season.restore(saved)
     paths = DataPaths(home)
-    log = JsonLogger("league", season.league_id, paths.logs, level=system.logging.level)
+    log = JsonLogger("league", season.league_id, paths.logs, **system.logging.logger_options)
     Records(season, home, clock, log).save()
     return [
         paths.standings(season.league_id),

@@ -73,7 +73,13 @@ class Records:
                 self._written.pop(result.round_id, None)
                 if not self._season.is_ours(self._season.assigned[result.match_id]):
                     self._reported.append((result, format_utc(self._clock.now())))
-                self._log.info("MatchFinished", match_id=result.match_id, outcome=result.outcome, winner=result.winner)
+                self._log.info(
+                    "MatchFinished",
+                    match_id=result.match_id,
+                    round_id=result.round_id,
+                    outcome=result.outcome,
+                    winner=result.winner,
+                )
             case _:
                 self._log.info(type(event).__name__, **brief(event))
         self._projection.changed()

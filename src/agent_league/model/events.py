@@ -217,4 +217,5 @@ def brief(event: Event) -> dict[str, Any]:
     """The plain fields of an event, for a log line: no tables, no schedules."""
     plain = (str, int, float, bool, type(None))
     found = ((part.name, getattr(event, part.name)) for part in fields(event))
-    return {name: value for name, value in found if isinstance(value, plain)}
+    numbered = {"round_id": event.round.round_id} if isinstance(event, RoundStarted) else {}
+    return numbered | {name: value for name, value in found if isinstance(value, plain)}

@@ -53,6 +53,7 @@ from agent_league.transport.changes import Changes
 from agent_league.transport.completion import MessageCompletion
 from agent_league.transport.dispatch import OK, Dispatcher, Handler, Reply
 from agent_league.transport.manners import Manners
+from agent_league.transport.message_log import MessageLog
 from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.peer import Line
 from agent_league.transport.session import Applicant, Remark, Session
@@ -124,8 +125,10 @@ class Player:
         self.log = JsonLogger(
             settings.wanted_id if is_safe_name(settings.wanted_id) else "player",
             log_root=DataPaths(settings.home).logs,
-            level=settings.system.logging.level,
+            **settings.system.logging.logger_options,
         )
+        messages = MessageLog(self.log, enabled=settings.system.logging.messages)
+        carrier = messages.log_carrier(carrier)
         self.meter = Meter()
         self._session = Session(
             settings.manager,
@@ -164,6 +167,7 @@ class Player:
             complete=MessageCompletion(self._session, self._known_of).complete,
             refused=self._note_refusal,
             meter=self.meter,
+            messages=messages,
         )
 
     def _known_of(self, method: Method, params: Mapping[str, Any]) -> Known:

@@ -16,6 +16,8 @@ from agent_league.players.legal import listed, spelled
 from agent_league.players.observation import Move, Observation, Strategy, Thought, Usage
 
 KEPT_DECISIONS = 1000
+LONGEST_REASON = 500
+"""Characters of a strategy's reason that its player's log keeps."""
 
 CHOSEN, RAISED, ILLEGAL = "chosen", "raised", "illegal_move"
 Question = tuple[str, int, bytes]
@@ -117,7 +119,7 @@ class Decision:
         """
         thought, legal = found
         if legal:
-            return self._decide(Thought(legal[0], thought.usage), CHOSEN, observation, began)
+            return self._decide(Thought(legal[0], thought.usage, thought.reason), CHOSEN, observation, began)
         move = thought.move
         self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=repr(move)[:80])
         self._complain(
@@ -128,11 +130,22 @@ class Decision:
 
     def _decide(self, thought: Thought, how: str, observation: Observation, began: float) -> Thought:
         self._told(asyncio.get_running_loop().time() - began, how)
-        self._log.debug("decided", match_id=observation.match_id, move=thought.move)
+        self._log_decision(thought, how, observation)
         if thought.usage is not None:
             cost = asdict(thought.usage)
             self._log.info("move_cost", match_id=observation.match_id, step=observation.step, **cost)
         return thought
+
+    def _log_decision(self, thought: Thought, how: str, observation: Observation) -> None:
+        reason = thought.reason or (thought.usage and thought.usage.fallback)
+        self._log.log_soon(
+            "decided",
+            match_id=observation.match_id,
+            step=observation.step,
+            move=thought.move,
+            how=how,
+            **({"reason": str(reason)[:LONGEST_REASON]} if reason else {}),
+        )
 
     def _complain(self, sentence: str) -> None:
         """Tells whoever wrote the strategy, in the player's own terminal; once, for it will fail again."""
@@ -156,7 +169,7 @@ async def ask(strategy: Strategy, observation: Observation) -> Thought:
 def _thought(said: Any) -> Thought:
     if not isinstance(said, Thought):
         return Thought(said)
-    return said if isinstance(said.usage, Usage) else Thought(said.move)
+    return said if isinstance(said.usage, Usage) else Thought(said.move, reason=said.reason)
 
 
 def _found(said: Any, observation: Observation) -> Found:

@@ -258,10 +258,12 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """A move, and what it has cost to find it."""
+    """A move, what it has cost to find it, and why it was chosen."""
 
     move: Move
     usage: Usage | None = None
+    reason: str | None = None
+    """A sentence for the player's log; it is not sent."""
 
 
 class Strategy(Protocol):

@@ -43,6 +43,7 @@ from agent_league.transport.completion import MessageCompletion
 from agent_league.transport.dispatch import OK, Dispatcher, Handler
 from agent_league.transport.hosts import endpoint_problem, place_of
 from agent_league.transport.manners import Manners, knows_no_form
+from agent_league.transport.message_log import MessageLog
 from agent_league.transport.meter import Meter, Readings
 from agent_league.transport.outbox import Outboxes
 from agent_league.transport.retry import reconnect_delay
@@ -79,8 +80,10 @@ class Referee:
         self.log = JsonLogger(
             settings.wanted_id if is_safe_name(settings.wanted_id) else "referee",
             log_root=DataPaths(settings.home).logs,
-            level=system.logging.level,
+            **system.logging.logger_options,
         )
+        messages = MessageLog(self.log, enabled=system.logging.messages)
+        carrier = messages.log_carrier(carrier)
         strict = system.tolerance.strict
         self.meter = Meter()
         self._manners = Manners(carrier, strict=strict, meter=self.meter)
@@ -92,6 +95,7 @@ class Referee:
             failure_threshold=system.circuit_breaker.failure_threshold,
             rng=rng or Random(),  # noqa: S311 - jitter
             meter=self.meter,
+            log=self.log,
             require_tokens=strict or system.security.require_player_tokens,
             strict=strict,
         )
@@ -137,7 +141,14 @@ class Referee:
         table = {**handlers.table(), **(tools or {})}
         complete = MessageCompletion(self._session, self._known_of).complete
         self.dispatcher = Dispatcher(
-            self, table, self._clock, self.log, strict=strict, complete=complete, meter=self.meter
+            self,
+            table,
+            self._clock,
+            self.log,
+            strict=strict,
+            complete=complete,
+            meter=self.meter,
+            messages=messages,
         )
 
     def _known_of(self, method: Method | None = None, params: Mapping[str, Any] | None = None) -> Known:
@@ -480,6 +491,7 @@ class Referee:
             self.log.info(
                 "match_finished",
                 match_id=match_id,
+                round_id=play.order.round_id,
                 outcome=verdict.outcome,
                 winner=verdict.winner,
                 terminations=play.match.terminations,

@@ -14,6 +14,7 @@ import orjson
 
 from agent_league.config.models import RetryPolicy, Timeouts
 from agent_league.errors import PASSING, BadAnswer, CallFailed, ErrorCode, PeerRefused
+from agent_league.log import JsonLogger
 from agent_league.model.results import Termination
 from agent_league.protocol.methods import GAME_OVER, JOIN, METHODS
 from agent_league.protocol.tokens import known_by_hash
@@ -72,6 +73,7 @@ class Desk:
     failure_threshold: int
     rng: Random
     meter: Meter = field(default_factory=Meter)
+    log: JsonLogger | None = None
     require_tokens: bool = False
     """Whether an answer without its player's own token counts as none."""
     strict: bool = False
@@ -185,6 +187,7 @@ class Asker:
             read = question.read(answer)
         except CallFailed as error:
             self._transcript.failed(player_id, call.method, error.code, error.message, error.answer, asked_at)
+            self._log_failure(call, error, attempt)
             raise
         finally:
             self._awaited = None
@@ -192,6 +195,19 @@ class Asker:
         self.tolerated |= dict.fromkeys(noted)
         self._transcript.received(player_id, call.method, answer, asked_at, token, noted)
         return read.value
+
+    def _log_failure(self, call: Call, error: CallFailed, attempt: int) -> None:
+        if self._desk.log:
+            self._desk.log.warning(
+                "player_failed",
+                match_id=call.message.get("match_id"),
+                player_id=self._player.player_id,
+                method=call.method,
+                attempt=attempt,
+                error_code=error.code,
+                error_name=error.code.name,
+                message=error.message,
+            )
 
     def _wait_after(self, error: CallFailed, attempt: int) -> float:
         """One who answers wrongly is asked again at once; one who is silent gets time."""

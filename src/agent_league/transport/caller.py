@@ -11,8 +11,12 @@ from urllib.parse import urlsplit
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.transport.hosts import is_loopback, plain_address
 
-CALLER_ADDRESS: ContextVar[str | None] = ContextVar("caller_address", default=None)
+Address = tuple[str, int]
+"""Host and port."""
+CALLER_ADDRESS: ContextVar[Address | None] = ContextVar("caller_address", default=None)
 """Set by the server for each call; None where the caller is in this process."""
+NOWHERE: Address = ("", 0)
+"""A caller whose address the server can't see."""
 THIS_MACHINE = "this machine"
 
 
@@ -25,14 +29,14 @@ def machine_of(address: str) -> str:
 def calling_machine() -> str | None:
     """Where the call that is being answered comes from; None where the caller is in this process."""
     address = CALLER_ADDRESS.get()
-    return None if address is None else machine_of(address)
+    return None if address is None else machine_of(address[0])
 
 
 def check_machine(machines: Collection[str], who: str) -> None:
     """Raises a Refusal unless the call comes from one of the machines where somebody is."""
-    machine = calling_machine()
-    if machine is not None and machine not in machines:
-        address = CALLER_ADDRESS.get()
+    caller, machine = CALLER_ADDRESS.get(), calling_machine()
+    if caller is not None and machine not in machines:
+        address = caller[0]
         raise Refusal(
             ErrorCode.AUTH_TOKEN_INVALID,
             f"only {who} may call this, and the call came from {address}",

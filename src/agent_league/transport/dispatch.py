@@ -24,6 +24,7 @@ from agent_league.protocol.v2.registration import RegisterRequest
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.transport import jsonrpc
 from agent_league.transport.carrier import PostRefused
+from agent_league.transport.message_log import MessageLog, ReceivedCall
 from agent_league.transport.meter import FINE, OTHER, Meter
 from agent_league.transport.reception import ACKNOWLEDGED, Asked, Reception, applicant, mended
 
@@ -107,11 +108,13 @@ class Dispatcher:
         refused: Refused | None = None,
         meter: Meter | None = None,
         mend: Mapping[str, Mend] | None = None,
+        messages: MessageLog | None = None,
     ) -> None:
         """`mend` has an entry for each method whose messages a host may make whole; a strict one never does."""
         self._host = host
         self._complete = None if strict else complete
         self._mend = {} if strict else (mend or {})
+        self._messages = messages or MessageLog(log, enabled=False)
         self._meter = meter or Meter()
         self._tolerated = tolerated
         self._unregistered = unregistered
@@ -141,17 +144,31 @@ class Dispatcher:
 
     async def answer(self, body: bytes, bearer: str | None = None, path: str | None = None) -> bytes | None:
         """Answers a frame or a batch of them; None where nothing is to be said (notifications)."""
+        received = self._messages.receive_call(body)
+        answers: list[Any] | dict[str, Any] | None
         try:
-            parsed = jsonrpc.parse_body(body)
-            answers: list[Any] | dict[str, Any] | None
+            parsed = self._parse(body, received)
             if isinstance(parsed, list):
-                answers = await self._answer_batch(parsed, bearer)
+                answers = await self._answer_batch(parsed, bearer, received)
             else:
-                answers = await self._answer_one(parsed, bearer, path)
+                answers = await self._answer_one(parsed, bearer, path, received)
         except FrameError as error:
             self._meter.count("calls_served", OTHER, str(int(error.code)))
+            received.refuse(str(int(error.code)))
             answers = jsonrpc.error_frame(error, None)
-        return None if answers is None else self._encode(answers)
+        encoded = None if answers is None else self._encode(answers)
+        received.answer(encoded)
+        return encoded
+
+    def _parse(self, body: bytes, received: ReceivedCall) -> Any:
+        """What a body says; raises FrameError. Either way it is logged as received."""
+        try:
+            parsed = jsonrpc.parse_body(body)
+        except FrameError:
+            received.read(is_json=False)
+            raise
+        received.read()
+        return parsed
 
     async def call(self, name: str, arguments: Mapping[str, Any], bearer: str | None = None) -> Any:
         """The answer to a call by name alone, whose message needs no envelope; raises FrameError.
@@ -161,8 +178,19 @@ class Dispatcher:
         given = arguments.get("auth_token")
         bearer = bearer or (given if isinstance(given, str) else None)
         params = self._enveloped(METHODS.get(name), arguments, bearer)
-        asked = self._reception.read({"jsonrpc": "2.0", "id": 0, "method": name, "params": params})
-        return asked.worded(await self._call(asked, bearer))
+        frame = {"jsonrpc": "2.0", "id": 0, "method": name, "params": params}
+        is_logged = self._messages.enabled
+        received = self._messages.receive_call(self._encode({**frame, "params": arguments}) if is_logged else b"")
+        received.read()
+        try:
+            asked = self._reception.read(frame)
+            answer = asked.worded(await self._call(asked, bearer, received))
+        except FrameError as error:
+            received.refuse(str(int(error.code)))
+            received.answer(self._encode(jsonrpc.error_frame(error, 0)) if is_logged else None)
+            raise
+        received.answer(self._encode(answer) if is_logged else None)
+        return answer
 
     def _enveloped(self, method: Method | None, message: Mapping[str, Any], bearer: str | None) -> dict[str, Any]:
         """The message with what it lacks of an envelope of ours."""
@@ -237,13 +265,13 @@ class Dispatcher:
         fault = FrameError(FrameCode.INTERNAL_ERROR, "our answer can't be written as JSON")
         return jsonrpc.error_frame(fault, request_id)
 
-    async def _answer_batch(self, frames: list[Any], bearer: str | None) -> list[Any] | None:
+    async def _answer_batch(self, frames: list[Any], bearer: str | None, received: ReceivedCall) -> list[Any] | None:
         _check_batch(frames)
         room = jsonrpc.MAX_BATCH_ANSWER
 
         async def answer(frame: Any) -> orjson.Fragment | None:
             nonlocal room
-            answered = await self._answer_one(frame, bearer) if room > 0 else _no_room(frame)
+            answered = await self._answer_one(frame, bearer, None, received) if room > 0 else _no_room(frame)
             if answered is None:
                 return None
             encoded = self._encode(answered)
@@ -253,12 +281,16 @@ class Dispatcher:
         answers = await asyncio.gather(*map(answer, frames))
         return [answer for answer in answers if answer is not None] or None
 
-    async def _answer_one(self, frame: Any, bearer: str | None, path: str | None = None) -> Any:
+    async def _answer_one(self, frame: Any, bearer: str | None, path: str | None, received: ReceivedCall) -> Any:
         try:
             asked = self._understood(frame, path)
-            result = await self._call(asked, bearer)
+            result = await self._call(asked, bearer, received)
             return None if asked.is_notification else asked.answer(result)
         except FrameError as error:
+            if _is_left_to_mcp(frame, error):
+                received.pass_on()
+            else:
+                received.refuse(str(int(error.code)))
             if _is_notification(frame) and error.code != FrameCode.INVALID_REQUEST:
                 return None
             return jsonrpc.error_frame(error, jsonrpc.echoed_id(frame))
@@ -269,11 +301,11 @@ class Dispatcher:
         try:
             return self._reception.read(frame, path)
         except FrameError as error:
-            if error.code != FrameCode.METHOD_NOT_FOUND or not is_of_mcp(frame.get("method")):
+            if not _is_left_to_mcp(frame, error):
                 self._meter.count("calls_served", OTHER, str(int(error.code)))
             raise
 
-    async def _call(self, asked: Asked, bearer: str | None) -> Any:
+    async def _call(self, asked: Asked, bearer: str | None, received: ReceivedCall) -> Any:
         """The reply or our refusal, counted; raises FrameError."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
@@ -281,25 +313,27 @@ class Dispatcher:
         now = self._loop.time
         began = now()
         try:
-            reply, outcome = await self._handle(asked, bearer), FINE
+            reply, outcome = await self._handle(asked, bearer, received), FINE
         except Refusal as refusal:
-            reply, outcome = self._refuse(refusal, asked), refusal.code
+            reply, outcome = self._refuse(refusal, asked, received), refusal.code
         except FrameError as error:
             self._meter.served(asked.method, str(int(error.code)), now() - began)
             raise
         self._meter.served(asked.method or OTHER, outcome, now() - began)
         return reply
 
-    async def _handle(self, asked: Asked, bearer: str | None) -> Any:
+    async def _handle(self, asked: Asked, bearer: str | None, received: ReceivedCall) -> Any:
         if asked.fault:
             raise asked.fault
         if asked.method == ACKNOWLEDGED:
             if asked.params.get("message_type") == LeagueError.TYPE:
-                self._log_league_error(asked.params)
+                if received.may_be_told:
+                    self._log_league_error(asked.params)
+                received.refuse(LeagueError.TYPE)
             return OK
         method, handler = self._tools[asked.method]
         try:
-            reply = await handler(await self._admit(method, asked, bearer))
+            reply = await handler(await self._admit(method, asked, bearer, received))
         except Refusal:
             raise
         except Exception as error:
@@ -307,11 +341,14 @@ class Dispatcher:
             raise FrameError(FrameCode.INTERNAL_ERROR, "an error of ours; it is in our log") from error
         return reply.to_wire() if isinstance(reply, Message) else reply
 
-    async def _admit(self, method: Method, asked: Asked, bearer: str | None) -> Message | Mapping[str, Any]:
+    async def _admit(
+        self, method: Method, asked: Asked, bearer: str | None, received: ReceivedCall
+    ) -> Message | Mapping[str, Any]:
         """The message, once envelope, caller and fields are found right, in that order."""
         params, how = asked.params, asked.how
         if method.request is None:
             known = await self._host.authorize(method, None, params, bearer)
+            received.admit(method.caller)
             return params if known is None else {**params, "sender": str(known)}
         if method.caller is Caller.APPLICANT and not self._strict:
             params, how = mended(method.request, params, how, format_utc(self._clock.now()))
@@ -320,6 +357,7 @@ class Dispatcher:
             how = replace(how, noted=(*how.noted, *noted)) if noted else how
         envelope = check_envelope(params, method.request.TYPE)
         sender = await self._host.authorize(method, envelope, params, bearer)
+        received.admit(method.caller)
         if sender is not None and sender != envelope.sender:
             params = {**params, "sender": str(sender)}
             if asked.original is None:
@@ -341,15 +379,17 @@ class Dispatcher:
         if self._tolerated and method.caller is not Caller.APPLICANT:
             self._tolerated(sender.agent_id, how.noted)
 
-    def _refuse(self, refusal: Refusal, asked: Asked) -> dict[str, Any]:
-        self._log.warning(
-            "message_refused",
-            method=asked.method,
-            sender=shown(asked.params.get("sender")),
-            error_code=refusal.code,
-            message=refusal.message,
-            **({"match_id": shown(asked.params["match_id"])} if "match_id" in asked.params else {}),
-        )
+    def _refuse(self, refusal: Refusal, asked: Asked, received: ReceivedCall) -> dict[str, Any]:
+        if received.may_be_told:
+            self._log.warning(
+                "message_refused",
+                method=asked.method,
+                sender=shown(asked.params.get("sender")),
+                error_code=refusal.code,
+                message=refusal.message,
+                **({"match_id": shown(asked.params["match_id"])} if "match_id" in asked.params else {}),
+            )
+        received.refuse(refusal.code)
         if self._refused:
             self._refused(asked.method, asked.params, refusal)
         known = METHODS.get(asked.method)
@@ -392,6 +432,11 @@ def _refusal_status(body: bytes, answer: bytes) -> int | None:
     if reply.get("status") == "REJECTED":
         return REJECTED_STATUS.get(reply.get("reason"), BAD_REQUEST)
     return REFUSED_STATUS.get(reply.get("error_code"), BAD_REQUEST) if "error_code" in reply else None
+
+
+def _is_left_to_mcp(frame: Any, error: FrameError) -> bool:
+    """Whether a frame is none of ours, and is answered by the MCP side of this agent."""
+    return error.code == FrameCode.METHOD_NOT_FOUND and is_of_mcp(frame.get("method"))
 
 
 def _check_batch(frames: list[Any]) -> None:

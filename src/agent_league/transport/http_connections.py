@@ -17,7 +17,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from agent_league.transport.caller import CALLER_ADDRESS
+from agent_league.transport.caller import CALLER_ADDRESS, NOWHERE
 from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_guard import Fields
 
@@ -263,7 +263,7 @@ class Visitor(HttpToolsProtocol):
 
     async def _answer(self, call: PlainCall) -> None:
         desk = self.server_state.desk
-        CALLER_ADDRESS.set(self.client[0] if self.client else "")
+        CALLER_ADDRESS.set(self.client or NOWHERE)
         try:
             answer = await desk.answer(bytes(call.body), call.fields)  # type: ignore[union-attr]  # or there were no call
         except NotPlain:

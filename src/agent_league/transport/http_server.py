@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.errors import PortInUse, UserError
-from agent_league.transport.caller import CALLER_ADDRESS
+from agent_league.transport.caller import CALLER_ADDRESS, NOWHERE
 from agent_league.transport.carrier import MAX_BODY, Answer, PostRefused
 from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Headers, Limits, NotPlain, Visitor
 from agent_league.transport.http_guard import Fields, Guard, TurnedAway
@@ -69,7 +69,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, fields: Fields) -> None:
         door, limit = self._door, self._rate_limit
-        CALLER_ADDRESS.set(_address(scope))
+        CALLER_ADDRESS.set(scope.get("client") or NOWHERE)
         if door and not HEADERS.isdisjoint(fields):
             self._guard.admit_post(scope, fields)
             if limit and (refusal := limit.refusal(_address(scope), 1)):

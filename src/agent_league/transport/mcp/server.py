@@ -99,7 +99,7 @@ class _Served:
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if ctx.request is not None and ctx.request.client:  # a session's task began with another call
-            CALLER_ADDRESS.set(ctx.request.client.host)
+            CALLER_ADDRESS.set((ctx.request.client.host, ctx.request.client.port))
         answer = await self._ask(params.name, params.arguments or {}, _bearer(ctx))
         text = types.TextContent(type="text", text=orjson.dumps(answer).decode())
         return types.CallToolResult(content=[text], structured_content=answer, is_error=_is_error(answer))

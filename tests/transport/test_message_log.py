@@ -1,0 +1,222 @@
+"""Messages in the log: a line for each, with time, peer and latency, never a token, and none without a bound."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_league.clock import parse_utc
+from agent_league.errors import CallFailed
+from agent_league.log import REDACTED, JsonLogger, redact_json, redact_text, redacted
+from agent_league.transport.dispatch import Dispatcher
+from agent_league.transport.http_client import HttpCarrier
+from agent_league.transport.http_server import AgentApp, HttpServer
+from agent_league.transport.message_log import LONGEST_MESSAGE, REFUSED_IN_FULL, MessageLog
+from tests.transport.desk import QUERY, Desk, call, refuse
+
+TOKEN = "tok-p01-abcdef0123456789"
+SIGNED = "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJQMDEifQ.c2lnbmF0dXJl"
+
+
+class LoggedDesk(Desk):
+    """A small agent that logs its messages, behind a real server."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.messages = MessageLog(self.log)
+        tools = {"league_query": self.take, "get_standings": self.take}
+        self.dispatcher = Dispatcher(self, tools, self.clock, self.log, messages=self.messages)
+        self.caller_log = JsonLogger("caller", log_root=folder)
+        self.server = HttpServer(AgentApp(self.dispatcher.answer, dict), "127.0.0.1", 0, "a test")
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server.port}/mcp"
+
+    def lines(self, log: JsonLogger) -> list[dict[str, Any]]:
+        log.flush()
+        path = log.log_file
+        return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[LoggedDesk]:
+    desk = LoggedDesk(tmp_path)
+    await desk.server.start()
+    yield desk
+    await desk.server.stop()
+    desk.log.close()
+    desk.caller_log.close()
+
+
+@pytest.fixture
+async def carrier(desk: LoggedDesk) -> AsyncIterator[Any]:
+    async with AsyncExitStack() as stack:
+        carrier = MessageLog(desk.caller_log).log_carrier(HttpCarrier())
+        stack.push_async_callback(carrier.close)
+        yield carrier
+
+
+def query(**fields: Any) -> bytes:
+    return json.dumps(call("league_query", params={**QUERY["params"], **fields}), separators=(",", ":")).encode()
+
+
+async def test_a_message_is_a_line_in_the_logs_of_both_its_ends_and_so_is_its_answer(
+    desk: LoggedDesk, carrier: Any
+) -> None:
+    await carrier.exchange(desk.endpoint, query(), 10)
+    ours, theirs = desk.lines(desk.caller_log), desk.lines(desk.log)
+    assert [line["event_type"] for line in ours] == ["message_sent", "message_received"]
+    assert [line["event_type"] for line in theirs] == ["message_received", "message_sent"]
+    assert ours[0]["message"] == theirs[0]["message"] == redacted(json.loads(query()))
+    assert ours[1]["message"] == theirs[1]["message"] == {"jsonrpc": "2.0", "result": {"status": "ok"}, "id": 1}
+    assert {line["peer"] for line in ours} == {desk.endpoint}
+    assert all(line["peer"].startswith("127.0.0.1:") for line in theirs)
+    for line in (*ours, *theirs):
+        assert parse_utc(line["timestamp"])
+        assert 0 <= line["microsecond"] < 1_000_000
+        assert line["level"] == "INFO"
+    assert all(line["latency_ms"] > 0 for line in (ours[1], theirs[1]))
+    assert ours[1]["latency_ms"] > theirs[1]["latency_ms"]
+
+
+async def test_a_message_that_gets_no_answer_says_why(desk: LoggedDesk, carrier: Any) -> None:
+    desk.together = asyncio.Barrier(2)
+    with pytest.raises(CallFailed):
+        await carrier.exchange(desk.endpoint, query(), 0.05)
+    last = desk.lines(desk.caller_log)[-1]
+    assert (last["event_type"], last["error_code"]) == ("message_unanswered", "E001")
+    assert last["latency_ms"] >= 50
+    assert desk.endpoint in last["error"]
+
+
+@pytest.mark.parametrize("token", [TOKEN, SIGNED, 'odd "secret"', "sécret", 4711, ["a", "b"], {"a": TOKEN}])
+async def test_no_token_is_in_a_line_whatever_its_form(desk: LoggedDesk, carrier: Any, token: Any) -> None:
+    await carrier.exchange(desk.endpoint, query(auth_token=token), 10, TOKEN)
+    for line in (*desk.lines(desk.caller_log), *desk.lines(desk.log)):
+        if "params" in line["message"]:
+            assert line["message"]["params"]["auth_token"] == REDACTED
+        assert "tok-" not in json.dumps(line)
+
+
+async def test_what_is_no_json_stands_there_as_text(desk: LoggedDesk, carrier: Any) -> None:
+    await carrier.exchange(desk.endpoint, b'{"auth_token": "s3cret", "x": \x1b[2J\xff', 10)
+    received = desk.lines(desk.log)[0]
+    assert (received["bytes"], received["cut"]) == (35, False)
+    assert received["text"].startswith('{"auth_token": "[redacted]", "x": ')
+    raw = desk.log.log_file.read_bytes()
+    assert b"\x1b" not in raw
+    assert b"s3cret" not in raw
+
+
+async def test_of_a_huge_message_the_line_has_the_beginning_and_the_length(desk: LoggedDesk, carrier: Any) -> None:
+    huge = query(auth_token=TOKEN, blob="x" * 500_000)
+    await carrier.exchange(desk.endpoint, huge, 10)
+    for line in (desk.lines(desk.caller_log)[0], desk.lines(desk.log)[0]):
+        assert (line["bytes"], line["cut"]) == (len(huge), True)
+        assert line["text"].startswith('{"jsonrpc":"2.0","method":"league_query"')
+        assert len(json.dumps(line)) < LONGEST_MESSAGE
+        assert "tok-" not in json.dumps(line)
+
+
+@pytest.mark.parametrize("place", range(960, 1001))
+def test_a_token_that_is_cut_in_two_is_left_out(place: int) -> None:
+    text = f'{"x" * (place - 20)} {{"note": "{SIGNED}", "a_token": "so secret"}}'[:1000]
+    assert "eyJ" not in redact_text(text, is_cut=True)
+    assert "secret" not in redact_text(text, is_cut=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"token": "so secret"',
+        "'auth_token': 'so secret'",
+        r"{\"auth_token\":\"so secret\"}",
+        "?token=secret&x=1",
+        '"match_key":"secret"',
+    ],
+)
+def test_in_a_text_a_token_is_known_by_the_word_before_it(text: str) -> None:
+    assert "secret" not in redact_text(text)
+
+
+async def test_refused_calls_without_a_good_token_are_counted_beyond_the_first_ten(
+    desk: LoggedDesk, carrier: Any
+) -> None:
+    desk.refusal = refuse()
+    for _ in range(100):
+        await carrier.exchange(desk.endpoint, query(), 10)
+    for _ in range(50):
+        await carrier.exchange(desk.endpoint, b"[1", 10)
+    events = Counter(line["event_type"] for line in desk.lines(desk.log))
+    assert events == {"message_received": 10, "message_sent": 10, "message_refused": REFUSED_IN_FULL}
+    desk.log.close()
+    told = desk.lines(desk.log)[-1]
+    assert (told["event_type"], told["address"], told["calls"]) == ("calls_refused", "127.0.0.1", 150)
+    assert told["in_full"] == 10
+    assert told["error_codes"] == {"E012": 100, "-32700": 50}
+
+
+async def test_who_has_a_good_token_is_logged_in_full_beside_a_flood_from_the_same_address(
+    desk: LoggedDesk, carrier: Any
+) -> None:
+    desk.refusal = refuse()
+    for _ in range(20):
+        await carrier.exchange(desk.endpoint, query(), 10)
+    desk.refusal = None
+    before = len(desk.lines(desk.log))
+    for _ in range(20):
+        await carrier.exchange(desk.endpoint, query(), 10)
+    assert [line["event_type"] for line in desk.lines(desk.log)[before:]] == ["message_received", "message_sent"] * 20
+
+
+async def test_where_messages_are_not_wanted_there_is_no_line_and_floods_are_counted_all_the_same(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path)
+    desk.refusal = refuse()
+    for _ in range(30):
+        await desk.post(QUERY)
+    assert [line["event_type"] for line in desk.logged()] == ["message_refused"] * REFUSED_IN_FULL
+    desk.log.close()
+    assert desk.logged()[-1]["calls"] == 30
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.text()
+    | st.sampled_from([TOKEN, SIGNED, f"a {TOKEN}"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.text() | st.sampled_from(["auth_token", "token", "match_key", "public_key", "sender", TOKEN]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(value=JSON, compact=st.booleans(), escaped=st.booleans())
+def test_by_its_bytes_a_message_is_redacted_as_by_its_fields(value: Any, compact: bool, escaped: bool) -> None:
+    document = json.dumps(value, separators=(",", ":") if compact else None, ensure_ascii=escaped)
+    try:
+        raw = document.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which no message of UTF-8 holds
+        return
+    found = redact_json(raw)
+    if found is None:
+        assert "\\ud" in document  # nor does orjson read one
+        return
+    assert json.loads(found) == redacted(json.loads(document))
+    assert found.decode().isprintable()
