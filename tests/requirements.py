@@ -926,7 +926,7 @@ REQUIREMENTS = (
     ),
     needs(
         "P 6",
-        "Our players and referees play to the end under strange managers and strange referees, in each form by itself.",
+        "Our players and referees play to the end under strange managers and referees, in each form by itself.",
         "foreign/guests::our_players_and_referee_play_to_the_end_under_a_strange_manager",
         "foreign/guests::our_players_play_to_the_end_with_a_strange_referee_of_a_strange_manager",
         "foreign/guests::our_players_play_to_the_end_with_a_strange_referee_of_our_manager",
@@ -957,7 +957,7 @@ REQUIREMENTS = (
     ),
     needs(
         "P 6",
-        "Starts come as MATCH_ASSIGNMENT, POST /run_match, announcements and answers to polls; addresses too.",
+        "Starts come as MATCH_ASSIGNMENT, POST /run_match, announcements and polls; addresses are looked up.",
         "referee/strange_manager::a_start_without_envelope_is_completed_with_what_we_know",
         "referee/strange_manager::a_posted_match_is_answered_with_its_result_and_without_our_token",
         "referee/strange_manager::polled_matches_are_played_once_and_the_unplayable_are_told_once",
@@ -973,7 +973,7 @@ REQUIREMENTS = (
     ),
     needs(
         "P 6",
-        "A question that a strange referee repeats is answered with choice beside parity_choice; roles in any case.",
+        "A question that a strange referee repeats gets choice beside parity_choice; roles in any case.",
         "players/strange_hosts::a_question_that_a_strange_referee_repeats_is_answered_in_both_words",
         "players/strange_hosts::a_question_that_our_referee_repeats_is_answered_as_before",
         "players/strange_hosts::a_role_is_read_in_any_case_and_is_not_needed_to_play",
