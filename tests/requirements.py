@@ -641,6 +641,20 @@ REQUIREMENTS = (
         "security/http_edge::others_are_served_while_an_attack_goes_on_and_the_attackers_are_cut_off",
         "security/http_edge::too_many_requests_of_one_address_are_refused_with_e014",
     ),
+    needs(
+        "HTTP",
+        "An offer of HTTP/2 is ignored and the body read, never run; CONNECT and HTTP/2's own preface are refused.",
+        "transport/http_connections::an_offer_of_another_protocol_is_ignored_and_the_body_read_never_run",
+        "transport/http_connections::a_proxy_and_http_2_are_refused_and_what_follows_is_not_read",
+        "transport/http_requests::an_upgrade_that_somebody_wants_is_passed_on_with_what_follows_it",
+        "foreign/java::a_player_in_java_with_its_own_http_client_and_server_plays_a_league",
+    ),
+    needs(
+        "HTTP",
+        "A good request followed by rubbish gets its answer; the bound on heads holds in one piece too.",
+        "transport/http_connections::a_good_request_followed_by_rubbish_gets_its_answer",
+        "transport/http_connections::the_bound_on_heads_holds_however_they_come",
+    ),
     # Any agent can join
     needs(
         "P 6",

@@ -12,6 +12,7 @@ from collections.abc import Coroutine, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import httptools
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -19,9 +20,11 @@ from uvicorn.server import ServerState
 
 from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_guard import Fields
+from agent_league.transport.http_requests import NotServed, RequestParser
 
 MAX_HEAD = 64 * 1024
 MAX_HEADERS = 100
+LARGE_HEAD = f"expected at most {MAX_HEADERS} headers of {MAX_HEAD} bytes in all"
 MAX_MESSAGE = 2 * MAX_BODY
 """A body with its chunks' lengths and its trailers."""
 MAX_DROPPED = 32 * MAX_BODY
@@ -173,6 +176,7 @@ class Visitor(HttpToolsProtocol):
 
     def __init__(self, config: Config, server_state: Crowd, app_state: dict[str, object], **rest: object) -> None:
         super().__init__(config, server_state, app_state, **rest)  # type: ignore[arg-type]
+        self.parser: RequestParser = RequestParser(self)  # type: ignore[assignment]  # with the same methods
         self.number = next(server_state.numbers)
         self.waiting = 0
         """Ticks for which it has kept us waiting."""
@@ -184,6 +188,10 @@ class Visitor(HttpToolsProtocol):
         self._unfinished = True
         self._completed = False
         """Whether the last piece of data held the end of a request."""
+        self._piece = 0
+        """Bytes of the piece of data that is being read."""
+        self._last_words: tuple[int, str] | None = None
+        """What ends the connection once the requests before it are answered; nothing more is read until then."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         crowd = self.server_state
@@ -195,12 +203,23 @@ class Visitor(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._let_go()
+        self.parser.close()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._last_words:
+            return
         self._unfinished = True
         self._completed = False
-        super().data_received(data)
+        self._piece = len(data)
+        try:
+            self.parser.feed_data(data)
+        except NotServed as error:
+            self._end_with(error.status, error.sentence)
+        except httptools.HttpParserError:
+            self._end_with(400, "Invalid HTTP request received.")
+        if self._last_words:
+            return
         if self._unfinished and not self._completed and not self.is_leaving:
             self._take_in(len(data))
 
@@ -209,6 +228,9 @@ class Visitor(HttpToolsProtocol):
         self._unfinished = True
 
     def on_headers_complete(self) -> None:
+        if self._has_large_head:
+            self._end_with(431, LARGE_HEAD)
+            raise NotServed(431, LARGE_HEAD)  # so that nothing more of it is read
         desk = self.server_state.desk
         if desk and self._is_next and (fields := desk.admit(self.url, self.headers)) is not None:
             self.cycle = PlainCall(self.headers, fields, keep_alive=self.parser.should_keep_alive())
@@ -220,13 +242,22 @@ class Visitor(HttpToolsProtocol):
         super().on_headers_complete()
 
     @property
+    def _has_large_head(self) -> bool:
+        """Whether the head that has just been read is larger than any may be; it may have come in one piece."""
+        if len(self.headers) > MAX_HEADERS:
+            return True
+        if self.held + self._piece <= MAX_HEAD:
+            return False
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MAX_HEAD
+
+    @property
     def _is_next(self) -> bool:
         """Whether a request may be answered at once, and needs nothing but its answer."""
         cycle = self.cycle
         if (cycle is not None and not cycle.response_complete) or self.expect_100_continue:
             return False
         parser = self.parser
-        return parser.get_method() == b"POST" and parser.get_http_version() == "1.1" and not parser.should_upgrade()
+        return parser.get_method() == b"POST" and parser.get_http_version() == "1.1"
 
     def on_body(self, body: bytes) -> None:
         call = self.cycle
@@ -327,7 +358,9 @@ class Visitor(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
-        if self.pipeline:
+        if self._last_words and (not self.pipeline or self.pipeline[-1][0].more_body):
+            self._say_last(*self._last_words)
+        elif self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
 
     @property
@@ -355,12 +388,26 @@ class Visitor(HttpToolsProtocol):
     def dismiss(self, status: int, sentence: str) -> None:
         """Ends the connection: with an answer where none is under way, and else at once."""
         if self._may_speak:
-            headers = f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(sentence)}\r\nconnection: close"
-            self.transport.write(STATUS_LINE[status] + f"{headers}\r\n\r\n{sentence}".encode())
-            self.transport.close()
+            self._say_last(status, sentence)
         else:
             self.transport.abort()
         self._let_go()
+
+    def _say_last(self, status: int, sentence: str) -> None:
+        headers = f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(sentence)}\r\nconnection: close"
+        self.transport.write(STATUS_LINE[status] + f"{headers}\r\n\r\n{sentence}".encode())
+        self.transport.close()
+
+    def _end_with(self, status: int, sentence: str) -> None:
+        """Reads nothing more; ends the connection once every whole request before this is answered."""
+        if self._last_words or self.is_leaving:
+            return
+        self._last_words = (status, sentence)
+        self._let_go()
+        if self.is_owed:
+            self.flow.pause_reading()
+        else:
+            self.dismiss(status, sentence)
 
     @property
     def _may_speak(self) -> bool:
@@ -381,9 +428,9 @@ class Visitor(HttpToolsProtocol):
         self.held += size
         crowd.held += size
         if (self.held > MAX_HEAD and not in_body) or len(self.headers or ()) > MAX_HEADERS:
-            self.dismiss(431, f"expected at most {MAX_HEADERS} headers of {MAX_HEAD} bytes in all")
+            self._end_with(431, LARGE_HEAD)
         elif self.held > MAX_MESSAGE:
-            self.dismiss(413, f"expected a request of at most {MAX_MESSAGE} bytes, chunks and trailers included")
+            self._end_with(413, f"expected a request of at most {MAX_MESSAGE} bytes, chunks and trailers included")
         elif crowd.held > MAX_HELD:
             crowd.make_room(holding=True)
 
