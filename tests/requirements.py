@@ -651,6 +651,21 @@ REQUIREMENTS = (
     ),
     needs(
         "HTTP",
+        "The answers to a batch have one bound; transcripts are read singly and kept; what all share is made once.",
+        "transport/dispatch::the_answers_to_a_batch_have_one_bound_however_large_one_of_them_is",
+        "transport/dispatch::others_get_their_turn_between_the_calls_of_a_batch",
+        "league/match_files::however_many_ask_each_file_is_read_once_and_one_at_a_time",
+        "arena/rulebook::what_all_callers_share_is_made_once",
+    ),
+    needs(
+        "HTTP",
+        "200 connections of an opponent keep no player from answering: good tokens first, a bound per address.",
+        "transport/call_limits::two_hundred_connections_of_an_opponent_keep_no_referee_waiting",
+        "transport/call_limits::another_address_a_good_token_and_a_single_call_beside_batches_don_t_wait",
+        "security/flooding::good_tokens_are_known_by_the_agents_to_whom_they_are_shown_and_by_nobody_else",
+    ),
+    needs(
+        "HTTP",
         "A good request followed by rubbish gets its answer; the bound on heads holds in one piece too.",
         "transport/http_connections::a_good_request_followed_by_rubbish_gets_its_answer",
         "transport/http_connections::the_bound_on_heads_holds_however_they_come",

@@ -31,6 +31,8 @@ MAX_DROPPED = 32 * MAX_BODY
 """So much of a body that is refused already is read and forgotten, so that its sender gets to read why."""
 MAX_HELD = 64 * MAX_BODY
 """Unfinished requests of all connections together."""
+MAX_UNREAD = 32 * MAX_BODY
+"""Answers that their callers haven't taken, of all connections together."""
 MAX_CONNECTIONS = 1000
 TICKS = 10
 """Into so many a server's patience is divided."""
@@ -74,8 +76,8 @@ class Desk(Protocol):
         """The fields of a POST that is a plain call, as far as its head tells."""
         ...
 
-    async def answer(self, body: bytes, fields: Fields) -> bytes | None:
-        """The answer, None where there is nothing to say; raises NotPlain."""
+    async def answer(self, body: bytes, fields: Fields, address: str) -> bytes | None:
+        """The answer to a caller at an address, None where there is nothing to say; raises NotPlain."""
         ...
 
 
@@ -141,6 +143,16 @@ class Crowd(ServerState):
 
     def visitors(self) -> "list[Visitor]":
         return [visitor for visitor in self.connections if isinstance(visitor, Visitor)]
+
+    def make_room_for_answer(self, answered: "Visitor") -> None:
+        """Ends connections that don't take their answers, the slowest first, while there is too much to keep."""
+        unread = [visitor for visitor in self.visitors() if visitor.unread and visitor is not answered]
+        left = answered.unread + sum(visitor.unread for visitor in unread)
+        for visitor in sorted(unread, key=lambda visitor: (-visitor.waiting, visitor.number)):
+            if left <= MAX_UNREAD:
+                return
+            left -= visitor.unread
+            visitor.transport.abort()
 
     def make_room(self, *, holding: bool = False) -> bool:
         """Ends the connection that keeps us waiting longest; False where each is owed an answer."""
@@ -292,9 +304,9 @@ class Visitor(HttpToolsProtocol):
         self.tasks.add(task)
 
     async def _answer(self, call: PlainCall) -> None:
-        desk = self.server_state.desk
+        desk: Desk = self.server_state.desk  # type: ignore[assignment]  # or there were no call
         try:
-            answer = await desk.answer(bytes(call.body), call.fields)  # type: ignore[union-attr]  # or there were no call
+            answer = await desk.answer(bytes(call.body), call.fields, self.client[0] if self.client else "")
         except NotPlain:
             self._pass_on(call)
             return
@@ -367,6 +379,15 @@ class Visitor(HttpToolsProtocol):
     def is_leaving(self) -> bool:
         return self.transport.is_closing()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.server_state.make_room_for_answer(self)
+
+    @property
+    def unread(self) -> int:
+        """Bytes of answers that it hasn't taken."""
+        return self.transport.get_write_buffer_size()
+
     @property
     def is_owed(self) -> bool:
         """Whether a whole request of it has no answer yet."""
@@ -375,7 +396,7 @@ class Visitor(HttpToolsProtocol):
 
     def tick(self) -> None:
         """One more tick has passed."""
-        unread = self.transport.get_write_buffer_size() > 0
+        unread = self.unread > 0
         slow = self._unfinished and not self.is_owed
         self.waiting = self.waiting + 1 if unread or slow else 0
         self._idle = 0 if slow or self.is_owed else self._idle + 1

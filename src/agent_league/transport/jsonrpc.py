@@ -14,8 +14,8 @@ from agent_league.protocol.nesting import read_json
 from agent_league.transport.carrier import MAX_BODY
 
 MAX_BATCH = 100
-MAX_BATCH_ANSWER = 4 * MAX_BODY
-"""Bytes of answers after which the rest of a batch is turned away: small questions may have large answers."""
+MAX_BATCH_ANSWER = 2 * MAX_BODY
+"""Bytes of all answers to a batch: small questions may have large answers."""
 SHOWN_LENGTH = 200
 """How much of a peer's own words goes into ours."""
 EVENT_STREAM = (b"event:", b"data:", b"id:", b"retry:", b":")
