@@ -666,6 +666,13 @@ REQUIREMENTS = (
     ),
     needs(
         "HTTP",
+        "A page of another local origin may change nothing unless `network.allowed_origins` names it.",
+        "transport/http_guard::another_page_is_forbidden",
+        "transport/http_guard::a_page_that_the_settings_name_is_admitted_and_its_neighbour_is_not",
+        "security/http_edge::a_web_page_can_t_make_its_visitor_s_browser_call_an_agent",
+    ),
+    needs(
+        "HTTP",
         "A good request followed by rubbish gets its answer; the bound on heads holds in one piece too.",
         "transport/http_connections::a_good_request_followed_by_rubbish_gets_its_answer",
         "transport/http_connections::the_bound_on_heads_holds_however_they_come",

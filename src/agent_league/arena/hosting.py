@@ -82,7 +82,7 @@ def app_of(seat: Seat, agent: Agent, pages: Pages | None = None) -> AgentApp:
     return AgentApp(
         agent.dispatcher.answer,
         agent.health,
-        Guard((*network.allowed_hosts, network.base_host, *own)),
+        Guard((*network.allowed_hosts, network.base_host, *own), network.allowed_origins),
         RateLimit(rate, security.rate_limit_burst, agent.dispatcher.turn_away) if rate else None,
         seat.other_paths(agent),
         agent_door(agent),
