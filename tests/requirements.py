@@ -673,6 +673,13 @@ REQUIREMENTS = (
     ),
     needs(
         "HTTP",
+        "However many MCP sessions one address opens, nobody else is locked out.",
+        "security/mcp_edge::sessions_of_one_address_lock_nobody_else_out_and_end_nobody_else_s",
+        "security/mcp_edge::a_flood_of_sessions_and_streams_has_its_bounds_and_bare_calls_go_on",
+        "transport/open_sessions::where_all_places_are_taken_the_network_with_the_most_makes_room",
+    ),
+    needs(
+        "HTTP",
         "A good request followed by rubbish gets its answer; the bound on heads holds in one piece too.",
         "transport/http_connections::a_good_request_followed_by_rubbish_gets_its_answer",
         "transport/http_connections::the_bound_on_heads_holds_however_they_come",
