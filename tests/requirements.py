@@ -679,6 +679,13 @@ REQUIREMENTS = (
         "transport/open_sessions::where_all_places_are_taken_the_network_with_the_most_makes_room",
     ),
     needs(
+        "P 6",
+        "The id of an answer is compared with that of its call; none, null and another spelling of it will do.",
+        "transport/manners::an_answer_with_the_id_of_another_call_is_none",
+        "transport/manners::an_answer_says_its_id_in_any_way_or_not_at_all",
+        "transport/peer::an_answer_to_another_call_is_none",
+    ),
+    needs(
         "HTTP",
         "A good request followed by rubbish gets its answer; the bound on heads holds in one piece too.",
         "transport/http_connections::a_good_request_followed_by_rubbish_gets_its_answer",

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, OtherAnswer, PeerRefused
-from agent_league.protocol.spellings import SEEDS, STYLE_BY_NAME, Style, candidates, holds, needed_in, styles_for
+from agent_league.protocol.spellings import SEEDS, STYLE_BY_NAME, Frame, Style, candidates, holds, needed_in, styles_for
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.transport.carrier import Carrier, no_answer
 from agent_league.transport.jsonrpc import SHOWN_LENGTH, is_plain_result, parse_reply, refusal_in
@@ -247,10 +247,11 @@ class Manners:
         return Heard(found, (*_unusual(style, call), *noted))
 
     async def _exchange(self, endpoint: str, style: Style, call: Call, limit: float, bearer: str | None) -> _Reply:
-        frame = style.request(call.method, call.message, next(self._numbers))
+        number = next(self._numbers)
+        frame = style.request(call.method, call.message, number)
         address = endpoint if style.path is None else urlunsplit((*urlsplit(endpoint)[:2], style.path, "", ""))
         status, body = await self._carrier.exchange(address, frame, limit, bearer, style.headers(call.method))
-        return _Reply(status, parse_reply(status, body))
+        return _Reply(status, parse_reply(status, body, None if style.frame is Frame.BARE else number))
 
 
 async def _comes(push: Push | None, seconds: float) -> bool:
