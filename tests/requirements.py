@@ -686,6 +686,14 @@ REQUIREMENTS = (
         "transport/peer::an_answer_to_another_call_is_none",
     ),
     needs(
+        "REL",
+        "A deployment installs what is tested, by hashes and from any index; what isn't public of others is bounded.",
+        "requirements_lock::each_package_of_the_lock_has_one_version_its_hashes_and_no_address",
+        "requirements_lock::the_lock_has_everything_that_the_project_and_its_packages_ask_for",
+        "requirements_lock::what_is_deployed_is_what_is_tested",
+        "requirements_lock::a_package_of_which_we_use_more_than_is_public_is_bounded_by_its_minor_version",
+    ),
+    needs(
         "HTTP",
         "A good request followed by rubbish gets its answer; the bound on heads holds in one piece too.",
         "transport/http_connections::a_good_request_followed_by_rubbish_gets_its_answer",
