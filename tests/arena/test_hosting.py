@@ -1,7 +1,9 @@
 """Serving agents in this process, and the checks before it."""
 
 import asyncio
+import os
 import socket
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,7 +108,10 @@ def test_a_taken_port_is_named_with_who_needs_it(small: LeaguePlan, index: int, 
         other.listen()
         with pytest.raises(PortInUse) as caught:
             check_ports(small.seats)
-    assert str(caught.value) == f"Port {seat.port} on 127.0.0.1 is in use, and {sentence}"
+    said = str(caught.value)
+    assert said.startswith(f"Port {seat.port} on 127.0.0.1 is in use, and {sentence}")
+    if sys.platform == "linux":
+        assert f" It is held by process {os.getpid()} (" in said
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])

@@ -15,6 +15,7 @@ import agent_league
 from agent_league import GameRecord, Observation
 from agent_league.arena import solo
 from agent_league.games.registry import game_types
+from agent_league.players.happenings import MatchOver, Trouble
 from tests.arena.guests import hosted
 from tests.cli.command import LEAGUE_ID, Running, free_ports, home_with, lines_of, running
 from tests.conftest import PlanMaker
@@ -45,6 +46,16 @@ def test_the_example_stays_with_what_won_and_changes_what_did_not(last: str, out
     choose = runpy.run_path(str(EXAMPLE), run_name="example")["choose"]
     history = [GameRecord("R1M1", "even_odd", "P02", outcome, my_moves=(last,))]
     assert choose(Observation("even_odd", "R2M1", "P01", "P02", ("even", "odd"), history=history)) == expected
+
+
+def test_a_loss_is_told_with_its_match_and_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    lost = GameRecord("R2M1", "even_odd", "P02", "TECHNICAL_LOSS", details={"reason": "P01 gave no move in time"})
+    solo.tell("P01", MatchOver(lost))
+    solo.tell("P01", Trouble("R2M1", "E001", "no answer within 30 s", "Technical loss"))
+    assert capsys.readouterr().out == (
+        "R2M1 against P02: TECHNICAL_LOSS (P01 gave no move in time)\n"
+        "R2M1: the referee says E001: no answer within 30 s Technical loss\n"
+    )
 
 
 def test_the_front_door_opens_on_every_name() -> None:

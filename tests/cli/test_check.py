@@ -101,9 +101,9 @@ def test_a_player_that_registered_in_an_earlier_check_can_be_checked_again(tmp_p
     assert "registration not seen within 0 s" in again.stdout
 
 
-def test_where_nobody_listens_it_says_so_and_has_exit_code_1() -> None:
+def test_where_nobody_listens_it_says_so_and_has_exit_code_2() -> None:
     done = league("check", f"http://localhost:{free_ports(1)}/mcp", "--wait", 0, "--manager-port", free_ports(1))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "FAIL a server listens at the address" in done.stdout
     assert "nobody listens there" in done.stdout
 
@@ -121,7 +121,7 @@ def test_as_json_the_result_is_whole_also_where_a_pipe_takes_little_at_once() ->
     ):
         os.close(writer)
         told = json.loads(stream.read())
-        assert process.wait(BOUND) == 1
+        assert process.wait(BOUND) == 2
     assert len(told["steps"]) > 40
 
 

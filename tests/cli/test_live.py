@@ -8,7 +8,8 @@ from agent_league.cli.lines import tell_event
 from agent_league.cli.live import LeagueView
 from agent_league.cli.run import _require_champion, _summary
 from agent_league.errors import LeagueFailed
-from agent_league.model.events import LeagueCompleted, MatchFinished
+from agent_league.model.agents import Role
+from agent_league.model.events import AgentRegistered, LeagueCompleted, LeagueResumed, MatchFinished
 from agent_league.model.results import MatchResult, Outcome, StandingsRow, Termination
 from tests.conftest import PlanMaker
 
@@ -49,6 +50,21 @@ def test_a_league_with_some_that_count_has_one_and_says_how_many_do_not(
     printed = capsys.readouterr().out
     assert f"Matches that were broken off, and won by nobody: 1 of 2. R2M1: {WHY}." in printed
     assert "Champion: Alpha (P01)" in printed
+
+
+def test_after_a_restart_the_bar_counts_every_match_once_and_no_agent(plan: PlanMaker) -> None:
+    def won(number: int) -> MatchResult:
+        return MatchResult(f"R{number}M1", number, ("P01", "P02"), Outcome.WIN, "P01")
+
+    view = LeagueView(plan(players=2))
+    view.show(LeagueResumed("league", 2, 1, 3, 3, {"P01": "Alpha", "P02": "Beta"}, (won(1), won(2))))
+    for player_id in ("P01", "P02"):
+        view.show(AgentRegistered(Role.PLAYER, player_id, player_id, "http://x", returned=True))
+    (bar,) = view._progress.tasks
+    assert (bar.completed, bar.total) == (2, 3)
+    view.show(MatchFinished(won(2)))
+    view.show(MatchFinished(won(3)))
+    assert (bar.completed, bar.total) == (3, 3)
 
 
 def test_the_summary_says_it_as_well(plan: PlanMaker) -> None:

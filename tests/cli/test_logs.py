@@ -168,8 +168,27 @@ def test_match_ids_come_again_in_other_leagues_and_seasons_which_stay_out(home: 
     write(home, "agents/P01", registered(12, "nim"), seen(13, 3))
     assert values(told(home, "--match", "R1M1", "--league-id", "nim")) == [3, 4]
     assert values(told(home, "--match", "R1M1", "--league-id", "other")) == [2]
-    several = said("logs", "--home", home, "--match", "R1M1").error
-    assert several == "R1M1 may be of several leagues; choose with --league-id: nim, other."
+    (home / "data" / "leagues" / "other").mkdir(parents=True)
+    several = said("logs", "--home", home, "--match", "R1M1", "--json")
+    assert several.err == "This is other, the latest; --league-id chooses another: nim.\n"
+    assert values([json.loads(text) for text in several.out.splitlines()]) == [2]
+
+
+def test_a_line_that_names_no_league_is_in_none_of_several(home: Path) -> None:
+    write(home, "league/nim/league", line(1, "league", league_id="nim", n=1))
+    write(home, "agents/P01", line(2, n=2))
+    assert values(told(home, "--league-id", "nim")) == [1, 2]
+    write(home, "league/other/league", line(3, "league", league_id="other", n=3))
+    assert values(told(home, "--league-id", "nim")) == [1]
+
+
+def test_a_line_before_a_registration_is_not_of_the_league_before_it(home: Path) -> None:
+    registered = {**line(1, league_id="nim", n=1), "event_type": "registered"}
+    waiting = {**line(2, n=2), "event_type": "manager_not_there"}
+    write(home, "agents/P01", registered, waiting, {**registered, **line(3, league_id="other", n=3)})
+    write(home, "league/nim/league", line(0, "league", league_id="nim", n=0))
+    write(home, "league/other/league", line(3, "league", league_id="other", n=4))
+    assert values(told(home, "--league-id", "nim")) == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -177,6 +196,7 @@ def test_match_ids_come_again_in_other_leagues_and_seasons_which_stay_out(home: 
     [
         (["--level", "loud"], "--level 'loud': expected one of DEBUG, INFO, WARN, WARNING, ERROR"),
         (["--match", "../x"], "--match '../x' can't be an id"),
+        (["--league-id", "nym"], "--league-id nym: no such league in this folder (there are: none)"),
         ([], "No logs in "),
     ],
 )

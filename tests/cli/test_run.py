@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -354,6 +355,29 @@ def test_a_port_in_use_is_named_and_nothing_is_started(tmp_path: Path, taken: in
     assert not (tmp_path / "data").exists()
 
 
+def test_the_command_that_is_printed_for_an_interrupted_run_continues_it(tmp_path: Path) -> None:
+    home = tmp_path / "my league's"
+    make_home(home)
+    options = ["--players", 3, "--referees", 1, "--people", 1, *ports(3, 1), "--home", home]
+    run = Running([*LEAGUE, "run", *options])
+    try:
+        run.prints("It starts once one person takes a seat")
+        until(lambda: league("show", "standings", "--home", home).stdout.count("P0") == 3, "three players are in")
+        run.signal(signal.SIGINT)
+        assert run.ends() == 130
+    finally:
+        run.close()
+    (printed,) = re.findall("`(league run --resume.*)` continues it", run.text)
+    _, *words = shlex.split(printed)
+    again = Running([*LEAGUE, *words])
+    try:
+        again.prints("It starts once one person takes a seat")
+    finally:
+        again.signal(signal.SIGINT)
+        again.ends()
+        again.close()
+
+
 @pytest.mark.parametrize("options", [["--players", "4"], ["--seed", "7"], ["--set", "scoring.win_points=3"]])
 def test_resume_with_options_of_a_new_run_is_refused(played: Played, options: list[str]) -> None:
     done = league("run", "--resume", *options, "--home", played.home)
@@ -370,7 +394,8 @@ def test_an_unfinished_league_is_not_put_aside_unless_asked(tmp_path: Path) -> N
     command = ["run", "--json", "--players", 2, "--referees", 1, *ports(2, 1), "--home", tmp_path]
     refused = league(*command)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "holds an unfinished league (1 players registered). Continue it with `league run --resume`" in refused.stderr
+    again = f"Continue it with `league run --resume --home {tmp_path}` or `league manager --home {tmp_path}`"
+    assert f"holds an unfinished league (1 players registered). {again}" in refused.stderr
     assert league(*command, "--new").returncode == 0
 
 

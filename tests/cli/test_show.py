@@ -1,6 +1,7 @@
 """`league show`: what the store has, in tables and as JSON, and what is wrong in a sentence."""
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 
 from agent_league.league.takeover import open_store
 from agent_league.storage.base import MatchRow, Saved
+from agent_league.storage.lock import locked
+from agent_league.storage.paths import DataPaths
 from tests.cli.leagues import in_terminal, keep, play, said
 
 LEAGUE_ID = "league_tic_tac_toe"
@@ -182,14 +185,27 @@ def test_a_folder_without_a_league_says_how_to_get_one(home: Path) -> None:
     )
 
 
-def test_of_several_leagues_one_has_to_be_chosen(tmp_path: Path) -> None:
+def test_of_several_leagues_the_latest_is_shown_and_named(tmp_path: Path) -> None:
+    home = tmp_path / "SHARED"
+    keep(home, 2)
+    earlier = home / "data" / "leagues" / "league_nim"
+    earlier.mkdir(parents=True)
+    os.utime(earlier, (0, 0))
+    shown = said("show", "standings", "--home", home)
+    assert shown.code == 0
+    assert shown.err == "This is league_of_tests, the latest; --league-id chooses another: league_nim.\n"
+    named = said("show", "standings", "--home", home, "--league-id", "league_of_tests")
+    assert (named.code, named.err) == (0, "")
+
+
+def test_of_several_leagues_the_one_that_runs_is_shown_though_another_is_later(tmp_path: Path) -> None:
     home = tmp_path / "SHARED"
     keep(home, 2)
     (home / "data" / "leagues" / "league_nim").mkdir(parents=True)
-    assert said("show", "standings", "--home", home).error == (
-        f"There are several leagues in {home}; choose with --league-id: league_nim, league_of_tests."
-    )
-    assert said("show", "standings", "--home", home, "--league-id", "league_of_tests").code == 0
+    os.utime(home / "data" / "league_of_tests.store.json", (0, 0))
+    with locked(DataPaths(home).lock("league_of_tests"), "http://localhost:8000/mcp (process 1)"):
+        shown = said("show", "standings", "--home", home)
+    assert shown.err == "This is league_of_tests, the one that runs; --league-id chooses another: league_nim.\n"
 
 
 def test_of_many_matches_only_the_ends_are_named(tmp_path: Path) -> None:

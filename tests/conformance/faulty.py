@@ -15,7 +15,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from agent_league.errors import Refusal
+from agent_league.errors import ErrorCode, Refusal
 from agent_league.protocol.tokens import Verifier
 
 NOTICES = (
@@ -34,6 +34,10 @@ class Died(Exception):
     """The process is gone."""
 
 
+class Complaint(Exception):
+    """Answered with a JSON-RPC error in the player's own words."""
+
+
 class BrokeOff(Exception):
     """The connection is closed without an answer, or with this page."""
 
@@ -50,6 +54,7 @@ class Faulty:
         self.verifier: Verifier | None = None
         self.ending = threading.Event()
         self.broken = False
+        self.invited: set[str] = set()
         self.lately = ""
         self.games = [TAKEN[fault] for fault in faults if fault in TAKEN] or ["even_odd"]
         self.path = "/api" if "wrong path" in faults else "/mcp"
@@ -66,7 +71,7 @@ class Faulty:
                 "timestamp": self.now(),
                 "conversation_id": "conv-faulty-reg-001",
                 "player_meta": {
-                    "display_name": "Faulty",
+                    "display_name": "P01" if "registers as P01" in self.faults else "Faulty",
                     "version": "1.0.0",
                     "game_types": self.games,
                     "contact_endpoint": f"http://localhost:{self.port}/mcp",
@@ -89,6 +94,8 @@ class Faulty:
             except (URLError, OSError):
                 time.sleep(0.02)
                 continue
+            if answer.get("status") != "ACCEPTED":
+                return  # it was refused, and plays without a place
             self.player_id, self.token = answer["player_id"], answer["auth_token"]
             self.verifier = Verifier(answer["public_key"], answer["league_id"])
             return
@@ -139,10 +146,13 @@ class Faulty:
         if not isinstance(params, dict):
             return _error(-32602, request_id)
         try:
-            return {"jsonrpc": "2.0", "result": self.do(str(method), params, bearer), "id": request_id}
+            said = {"result": self.do(str(method), params, bearer)}
+        except Complaint:
+            said = {"error": {"code": -32000, "message": "no table is free"}}
         except Refusal as refusal:
             error = {**self.envelope("LEAGUE_ERROR", params), "error_code": refusal.code, "message": refusal.message}
-            return {"jsonrpc": "2.0", "result": error, "id": request_id}
+            said = {"result": error}
+        return {"jsonrpc": "2.0", **said, "id": request_id}
 
     def do(self, method: str, params: dict[str, Any], bearer: str | None) -> dict[str, Any]:
         if not isinstance(params.get("match_id", ""), str) or not isinstance(params.get("sender"), str):
@@ -152,6 +162,7 @@ class Faulty:
             self.take_notice(method, params)
             return {"status": "ok"}
         if method == "handle_game_invitation":
+            self.invited.add(params["match_id"])
             more: dict[str, Any] = {"arrival_timestamp": self.now(), "accept": True}
             if "accept is a string" in self.faults:
                 more["accept"] = "true"
@@ -169,7 +180,17 @@ class Faulty:
         return self.reply("CHOOSE_PARITY_RESPONSE", params, {"parity_choice": choice})
 
     def check(self, method: str, params: dict[str, Any], bearer: str | None) -> None:
-        """Whether the manager vouches for whoever calls."""
+        """Whether the manager vouches for whoever calls, and the player likes what is asked."""
+        if method in ("choose_parity", "make_move"):
+            if "complains of the question" in self.faults:
+                raise Complaint
+            if "plays only where it is invited" in self.faults and params["match_id"] not in self.invited:
+                raise Refusal(ErrorCode.MATCH_NOT_FOUND, "not invited")
+        elif method == "handle_game_invitation":
+            if "complains of the invitation" in self.faults:
+                raise Complaint
+            if "wants a role" in self.faults and "role_in_match" not in params:
+                raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, "no role_in_match")
         if self.verifier is None or "wrong token accepted" in self.faults:
             return
         if params["sender"] == "league_manager":
@@ -200,7 +221,7 @@ class Faulty:
     def reply(self, kind: str, params: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
         reply = {
             **self.envelope(kind, params),
-            "auth_token": self.token,
+            "auth_token": self.shown_token(params),
             "match_id": params.get("match_id"),
             "player_id": self.player_id,
             **more,
@@ -215,6 +236,14 @@ class Faulty:
             elif where == kind and verb == "other":
                 reply[name] = "something-else"
         return reply
+
+    def shown_token(self, params: dict[str, Any]) -> Any:
+        wrong = {
+            "an empty token": "",
+            "the referee's token": params.get("auth_token"),
+            "another's token": "tok-p99-of-somebody-else",
+        }
+        return next((token for fault, token in wrong.items() if fault in self.faults), self.token)
 
     def envelope(self, kind: str, params: dict[str, Any]) -> dict[str, Any]:
         conversation_id = params.get("conversation_id")

@@ -89,3 +89,32 @@ async def test_another_field_name_is_a_warning_that_names_both() -> None:
     report = await checked(players.ChoicePlayer)
     warnings = {step.name: step.hint for step in report.outcomes if step.verdict is Verdict.WARNING}
     assert warnings["CHOOSE_PARITY_RESPONSE: the names of its fields"] == "Write 'parity_choice' instead of 'choice'."
+
+
+class PoliteHandlerPlayer(players.HandlerPlayer):
+    """Takes messages by `handle_message` alone, and answers every other method as if it had taken it."""
+
+    name = "Polite Handler"
+
+    def __init__(self, port: int, manager: str) -> None:
+        super().__init__(port, manager)
+        self.missed: list[str] = []
+
+    def unknown(self, body: Any) -> Any:
+        self.missed.append(str(body.get("method")))
+        return 200, {"jsonrpc": "2.0", "result": {"status": "ok"}, "id": body.get("id")}
+
+
+async def test_notices_come_in_the_form_in_which_the_questions_were_understood(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    made: list[PoliteHandlerPlayer] = []
+
+    def make(port: int, manager: str) -> PoliteHandlerPlayer:
+        made.append(PoliteHandlerPlayer(port, manager))
+        return made[0]
+
+    await checked(make)
+    assert "update_standings" not in made[0].missed
+    assert "notify_league_completed" not in made[0].missed
+    capfd.readouterr()

@@ -60,6 +60,7 @@ PLANTED = {
     "nonsense": (["CHOOSE_PARITY_RESPONSE: parity_choice"], '"parity_choice"'),
     "local time": (
         [
+            "registers with the manager",
             "LEAGUE_REGISTER_REQUEST: timestamp",
             "GAME_JOIN_ACK: timestamp",
             "GAME_JOIN_ACK: arrival_timestamp",
@@ -69,6 +70,7 @@ PLANTED = {
     ),
     "no time zone": (
         [
+            "registers with the manager",
             "LEAGUE_REGISTER_REQUEST: timestamp",
             "GAME_JOIN_ACK: timestamp",
             "GAME_JOIN_ACK: arrival_timestamp",
@@ -105,12 +107,18 @@ PLANTED = {
         [f"GAME_OVER after {how} is acknowledged" for how in ("a win", "a loss", "a draw", "a technical loss")],
         "You answer with HTML, not JSON: catch your error and answer with JSON.",
     ),
-    "registers an mcp address": (["LEAGUE_REGISTER_REQUEST: player_meta.contact_endpoint"], "put http://localhost:"),
+    "registers an mcp address": (
+        ["registers with the manager", "LEAGUE_REGISTER_REQUEST: player_meta.contact_endpoint"],
+        "http",
+    ),
+    "registers as P01": (
+        ["registers with the manager"],
+        "Duplicate display name ('P01' is the form of an id",
+    ),
     "crash on technical loss": (["GAME_OVER after a technical loss is acknowledged"], "drawn_number"),
     "dies on GAME_OVER": (["GAME_OVER after a win is acknowledged"], "notify_match_result"),
     "unknown method answered": (["an unknown method is refused with -32601"], "-32601"),
     "broken after malformed": (["still answers after a body that is not JSON"], "a body that is not JSON"),
-    "registers without version": (["LEAGUE_REGISTER_REQUEST: player_meta.version"], "player_meta.version"),
 }
 
 
@@ -256,6 +264,8 @@ async def test_a_player_that_never_registered_is_checked_without_what_hangs_on_i
 
 
 WARNED = {
+    "registers without version": "LEAGUE_REGISTER_REQUEST: player_meta.version",
+    "wants a role": "the shortest invitation is enough",
     "registers without sender": "LEAGUE_REGISTER_REQUEST: sender",
     "no health": "GET /health answers",
     "breaks off on a batch": "a batch is answered as a batch",
@@ -325,4 +335,56 @@ async def test_a_clock_that_is_far_off_is_a_warning_at_every_message() -> None:
 async def test_a_token_of_somebody_else_in_an_answer_is_a_failure() -> None:
     report = await checked("other auth_token in GAME_JOIN_ACK")
     assert list(found(report, Verdict.FAIL)) == ["GAME_JOIN_ACK: auth_token"]
-    assert "something-else" not in found(report, Verdict.FAIL)["GAME_JOIN_ACK: auth_token"]
+    said = found(report, Verdict.FAIL)["GAME_JOIN_ACK: auth_token"]
+    assert "something-else" not in said
+    assert "'auth_token' is one that nobody was given" in said
+
+
+TOKEN_KINDS = {
+    "an empty token": "'auth_token' is empty",
+    "the referee's token": "'auth_token' is the referee's: the one that came with the question",
+    "another's token": "'auth_token' is another agent's",
+}
+
+
+@pytest.mark.parametrize("fault", TOKEN_KINDS)
+async def test_it_is_told_which_kind_of_token_came(fault: str) -> None:
+    report = await checked(fault)
+    for kind in REPLIES:
+        assert TOKEN_KINDS[fault] in found(report, Verdict.FAIL)[f"{kind}: auth_token"]
+
+
+async def test_a_player_that_wants_an_invitation_first_gets_one_before_every_question() -> None:
+    assert found(await checked("plays only where it is invited"), Verdict.FAIL) == {}
+
+
+async def test_the_agent_s_own_error_is_quoted_before_anything_is_guessed() -> None:
+    report = await checked("complains of the invitation")
+    said = found(report, Verdict.FAIL)["handle_game_invitation is answered"]
+    assert "The agent itself says: no table is free" in said
+
+
+async def test_steps_that_compare_with_a_good_call_are_skipped_where_there_never_was_one() -> None:
+    report = await checked("complains of the invitation", "complains of the question")
+    skipped = found(report, Verdict.SKIPPED)
+    for step in ('the reply says "jsonrpc": "2.0"', "an integer id comes back", "still answers after an empty body"):
+        assert "answered no good call" in skipped[step]
+
+
+async def test_where_nobody_listens_it_is_told_who_called() -> None:
+    port = free_ports(3)
+    with faulty_player(port, port + 1):
+        async with asyncio.timeout(BOUND):
+            report = await check_agent(f"localhost:{port + 2}", options=Options(wait=1), manager_port=port + 1)
+    (failure,) = found(report, Verdict.FAIL).values()
+    assert f"An agent registered here and gave the address http://localhost:{port}/mcp" in failure
+    assert report.exit_code == 2
+
+
+async def test_where_nobody_listens_it_is_told_what_was_refused() -> None:
+    port = free_ports(3)
+    with faulty_player(port, port + 1, "registers as P01"):
+        async with asyncio.timeout(BOUND):
+            report = await check_agent(f"localhost:{port + 2}", options=Options(wait=1), manager_port=port + 1)
+    (failure,) = found(report, Verdict.FAIL).values()
+    assert "tried to register here and was refused: Duplicate display name" in failure

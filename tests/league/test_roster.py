@@ -293,6 +293,20 @@ async def test_a_name_that_is_taken_is_rejected(office: OfficeMaker, role: str) 
     assert_rejected(await here.register("Twin", address(2), role=role), "Duplicate display name", role)
 
 
+@pytest.mark.parametrize("name", ["P01", "REF01", "league_manager", "League Manager", "player_001"])
+async def test_a_name_that_is_an_id_or_a_role_is_rejected(office: OfficeMaker, name: str) -> None:
+    here = office()
+    assert_rejected(await here.register(name, address(1)), "Duplicate display name")
+    assert (await here.register("Own Name", address(1)))["status"] == "ACCEPTED"
+
+
+async def test_a_look_alike_of_a_name_that_is_taken_is_rejected(office: OfficeMaker) -> None:
+    here = office()
+    assert (await here.register("Agent Alpha", address(1)))["status"] == "ACCEPTED"
+    for alike in ("\u0410gent Alpha", "Agent A1pha", "AGENT ALPHA"):
+        assert_rejected(await here.register(alike, address(2)), "Duplicate display name")
+
+
 @pytest.mark.parametrize("role", ["player", "referee"])
 async def test_a_new_agent_is_rejected_after_the_start(office: OfficeMaker, role: str) -> None:
     here = office()

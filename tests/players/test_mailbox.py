@@ -143,7 +143,7 @@ async def test_a_late_move_is_refused_and_told_what_was_played_and_what_is_open(
         with pytest.raises(Refusal) as refused:
             asked.mailbox.move("T1", move)
         assert "time for T1 ran out and the fallback strategy played 'odd'" in refused.value.message
-        assert "open now: T2 (match 'R2M2')" in refused.value.message
+        assert "open now: T2" in refused.value.message
 
 
 @in_virtual_time
@@ -185,7 +185,7 @@ def test_a_fallback_without_end_is_cut_with_time_for_the_way_back(limit: float) 
 async def test_an_unknown_turn_and_an_illegal_move_are_refused_and_the_turn_stays_open() -> None:
     asked = Asked()
     thought = await asked.ask()
-    with pytest.raises(Refusal, match=r"there is no turn 'T9'; open now: T1 \(match 'R1M1'\)"):
+    with pytest.raises(Refusal, match=r"there is no turn 'T9'; open now: T1$"):
         asked.mailbox.move("T9", "even")
     for illegal in ("Even", " even", "1", 1, None, ["even"], {"move": "even"}):
         with pytest.raises(Refusal, match=r"is not legal in T1; expected one of 'even', 'odd'"):

@@ -4,7 +4,7 @@ import pytest
 
 from agent_league.cli.agents import check_name
 from agent_league.errors import UserError
-from agent_league.model.names import is_showable, likeness, printable
+from agent_league.model.names import is_reserved, is_showable, likeness, printable
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
 HEART = "\u2764\ufe0f"
@@ -53,10 +53,28 @@ def test_a_name_with_what_nobody_sees_is_refused_in_a_sentence(name: str) -> Non
         (FAMILY, FAMILY.replace("\u200d", "")),
         ("1\ufe0f", "1"),
         ("a\u3164b", "ab"),
+        ("Agent Alpha", "\u0410gent \u0391lpha"),
+        ("Bill 10", "BiII lO"),
     ],
 )
 def test_names_that_look_alike_are_one(one: str, other: str) -> None:
     assert likeness(one) == likeness(other)
+
+
+def test_names_that_people_tell_apart_are_two() -> None:
+    assert len({likeness(name) for name in ("Zoe", "Zo\u00eb", "Agent 1", "Agent 2", "\u0414\u0438\u043c\u0430")}) == 5
+
+
+@pytest.mark.parametrize("name", ["P01", "p1", "\u042001", "REF12", "League Manager", "league_manager", "player_001"])
+def test_ids_and_roles_are_no_names(name: str) -> None:
+    assert is_reserved(name, "player")
+
+
+@pytest.mark.parametrize(
+    ("name", "role"), [("Player", "player"), ("Referee", "referee"), ("Player 1", "player"), ("Pi", "player")]
+)
+def test_one_s_own_role_and_what_only_resembles_an_id_are_names(name: str, role: str) -> None:
+    assert not is_reserved(name, role)
 
 
 def test_a_joiner_outside_of_a_picture_is_spelled_out() -> None:

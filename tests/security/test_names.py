@@ -61,7 +61,7 @@ ODD = [
     "[bold red]Mallory[/]",
     "%s {0} ${HOME} $(reboot)",
     "../../../../etc/passwd",
-    "league_manager",
+    "league manageress",
     "tok-p01-0123456789",
 ]
 HOSTILE = "".join(HIDDEN.values())

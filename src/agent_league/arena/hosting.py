@@ -15,6 +15,7 @@ from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_guard import Guard
 from agent_league.transport.http_server import AgentApp, HttpServer, Pages, bind
 from agent_league.transport.mcp.door import agent_door
+from agent_league.transport.port_holder import describe_port_holder
 from agent_league.transport.rate_limit import RateLimit
 from agent_league.web.metrics import MetricsPage
 
@@ -136,6 +137,10 @@ def check_ports(seats: Sequence[Seat]) -> None:
     for seat in seats:
         try:
             bind(seat.host, seat.port, seat.title, _hint(seat)).close()
+        except PortInUse:
+            holder = describe_port_holder(seat.port)
+            hint = f"{_hint(seat)} It is held by {holder}." if holder else _hint(seat)
+            raise PortInUse(seat.host, seat.port, seat.title, hint) from None
         except OSError as error:
             raise UserError(f"--host {seat.host}: {seat.title} can't listen there: {error.strerror}") from None
 

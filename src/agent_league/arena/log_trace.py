@@ -80,6 +80,8 @@ class Trace:
     home: Path
     league_id: str | None = None
     """Only lines of this league, as far as one can tell."""
+    is_only_league: bool = True
+    """Whether lines that name no league must be of this one."""
     since: str = ""
     """Only lines of this second or later."""
     _files: dict[Path, LogFile] = field(default_factory=dict)
@@ -117,8 +119,10 @@ class Trace:
         component, named = str(line.get("component")), line.get("league_id")
         if isinstance(named, str) and line.get("event_type") == "registered":
             self._playing[component] = named
+        elif line.get("event_type") == "manager_not_there":
+            self._playing.pop(component, None)  # it may be another league's manager that answers next
         of = file.league_id or (named if isinstance(named, str) else self._playing.get(component))
-        return self.league_id is None or of is None or of == self.league_id
+        return self.league_id is None or of == self.league_id or (of is None and self.is_only_league)
 
 
 def _from(file: LogFile, *, to_the_end: bool) -> Iterator[tuple[Key, LogFile | None, Line]]:

@@ -18,10 +18,13 @@ from agent_league.games.registry import game_types, source_names
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import printable, there_are
 from agent_league.players.app import PlayerSettings
-from agent_league.players.happenings import Happening, MatchOver, Registered
+from agent_league.players.happenings import Happening, MatchOver, Registered, Trouble
 from agent_league.players.observation import Move, Observation
+from agent_league.players.sentences import sentence
 from agent_league.referee.settings import RefereeSettings
 
+LONGEST_REASON = 300
+"""Characters of a referee's reason that are printed."""
 Choose = Callable[[Observation], Move | Awaitable[Move]]
 
 
@@ -139,4 +142,8 @@ def tell(player_id: str, happening: Happening) -> None:
         print(f"Registered as {player_id}.", flush=True)  # noqa: T201 - a player's own terminal
     elif isinstance(happening, MatchOver):
         game = happening.game
-        print(printable(f"{game.match_id} against {game.opponent_id}: {game.outcome}"), flush=True)  # noqa: T201
+        reason = game.details.get("reason")
+        why = f" ({str(reason)[:LONGEST_REASON]})" if reason else ""
+        print(printable(f"{game.match_id} against {game.opponent_id}: {game.outcome}{why}"), flush=True)  # noqa: T201
+    elif isinstance(happening, Trouble):
+        print(printable(sentence(happening, player_id, str)), flush=True)  # noqa: T201

@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 the league failed, 2 something in the command or the confi
 
 import sys
 
+from agent_league.cli.commands import as_typed
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.model.names import printable
 
@@ -31,4 +32,4 @@ def main() -> None:
 
 def _sentence(error: Exception) -> str:
     """What it says; the words of a manager or a file may be part of it, and only ours have a line break."""
-    return "\n".join(map(printable, str(error).split("\n")))
+    return "\n".join(map(printable, as_typed(str(error)).split("\n")))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.agents import Manager, at_home, manager_of
+from agent_league.cli.agents import Manager, manager_of
+from agent_league.cli.commands import home_option
 from agent_league.cli.options import Game, Home, open_existing_home, say
 from agent_league.config import ConfigLoader
 
@@ -81,7 +82,7 @@ def admin(
     home, loader = open_existing_home(home)
     league_id, address = _meant(home, loader, manager, league_id, game)
     _command(ManageLeague, "manage_league", address, league_id, token_file, home, action=said, **about)
-    say(sentence.format(league=league_id, player=player, home=at_home(home)))
+    say(sentence.format(league=league_id, player=player, home=home_option(home)))
 
 
 def _meant(

@@ -1,11 +1,10 @@
 """The parts by themselves: `league manager`, `league referee` and `league player`."""
 
-import shlex
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from agent_league.cli.commands import home_option
 from agent_league.cli.options import (
     ExitWhenDone,
     FreePort,
@@ -29,7 +28,6 @@ from agent_league.cli.options import (
     with_strict,
 )
 from agent_league.config import ConfigLoader
-from agent_league.config.home import find_home
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import there_are
 
@@ -106,7 +104,7 @@ def manager(
             if not no_web:
                 say_where(endpoint)
             if not (saved and saved.matches):
-                say(f"Waiting for {awaited}`league start{at_home(home)}`.")
+                say(f"Waiting for {awaited}`league start{home_option(home)}`.")
             say(f"The admin token is in {DataPaths(home).admin_token(league.league_id)}.")
 
         run_async(serve_until_interrupted([seat], Watchers(league=tell_event), ready))
@@ -246,12 +244,6 @@ def manager_of(address: str | None, loader: ConfigLoader) -> str:
     from agent_league.arena.addresses import manager_endpoint
 
     return manager_endpoint(address) if address else loader.load_agents().league_manager.endpoint
-
-
-def at_home(home: Path) -> str:
-    """What a command needs to be told to find this SHARED folder; nothing where it finds it by itself."""
-    found = find_home(Path.cwd())
-    return "" if found is not None and found.resolve() == home.resolve() else f" --home {shlex.quote(str(home))}"
 
 
 def check_name(name: str | None) -> None:

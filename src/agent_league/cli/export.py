@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.options import LookedAt, Store, open_existing_home, put_out, say
+from agent_league.cli.options import LookedAt, Store, open_league, put_out, say
 from agent_league.errors import LeagueFailed, UserError
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ def export(
     json: Annotated[str | None, typer.Option(help="Write one JSON document; - is stdout.", metavar="FILE")] = None,
     table: Annotated[TableName, typer.Option(help="The table of --csv.")] = TableName.STANDINGS,
     force: Annotated[bool, typer.Option("--force", help="Write a site among files that are there already.")] = False,
-    league_id: Annotated[str | None, typer.Option(help="The league, where the folder has several.")] = None,
+    league_id: Annotated[
+        str | None, typer.Option(help="The league (default: the one that runs, or the latest).")
+    ] = None,
     store: Store = None,
     home: LookedAt = None,
 ) -> None:
@@ -54,14 +56,11 @@ def export(
 
     A league that isn't over is written as it stands.
     """
-    from agent_league.arena.stored_leagues import find_league
-
     if html is None and csv is None and json is None:
         raise UserError("league export: expected --html DIR, --csv PATH or --json FILE")
     if csv == json == STDOUT:
         raise UserError("--csv and --json can't both have stdout")
-    home, loader = open_existing_home(home)
-    found = find_league(home, loader, league_id, store)
+    found = open_league(home, league_id, store)
     if csv is not None or json is not None:
         _export_data(found, csv, json, table)
     if html is not None:

@@ -1,5 +1,6 @@
 """The live view of a league: a progress bar over the matches, and the table as it changes."""
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -51,8 +52,8 @@ class Faults:
 
     def lines(self) -> list[str]:
         return [
-            f"{player} lost {count} technically by its answers; `league check {self.endpoints.get(player, 'URL')}` "
-            "says what is wrong with them."
+            f"{player} lost {count} technically by its answers;"
+            f" `league check {shlex.quote(self.endpoints.get(player, 'URL'))}` says what is wrong with them."
             for player, count in sorted(self._lost.items())
         ]
 
@@ -91,6 +92,7 @@ class LeagueView:
         self._expected = len(plan.seats) - 1 + plan.people
         self._names: dict[str, str] = {}
         self._agents: set[str] = set()
+        self._finished: set[str] = set()
         self._standings: Standings | None = None
         self._remarks: list[str] = []
         self._faults = Faults()
@@ -114,25 +116,32 @@ class LeagueView:
                 if event.role == "player":
                     self._names[event.agent_id] = event.display_name
                     self._faults.endpoints[event.agent_id] = event.endpoint
-                self._progress.update(self._bar, completed=len(self._agents))
+                if self._standings is None:
+                    self._progress.update(self._bar, completed=len(self._agents))
             case LeagueStarted():
                 self._standings = Standings(self._names, self._scoring, self._tiebreakers)
-                self._progress.update(self._bar, total=event.matches, completed=0)
+                self._count_matches(event.matches, ())
             case LeagueResumed():
                 self._standings = Standings(event.names, self._scoring, self._tiebreakers)
                 for result in event.results:
                     self._standings.record(result)
-                self._progress.update(self._bar, total=event.matches, completed=len(event.results))
+                self._count_matches(event.matches, event.results)
             case RoundStarted():
                 self._progress.update(self._bar, description=f"Round {event.round.round_id}")
             case MatchFinished():
-                if self._standings is not None:
-                    self._standings.record(event.result)
                 self._faults.note(event.result)
-                self._progress.advance(self._bar)
+                if self._standings is not None and event.result.match_id not in self._finished:
+                    self._standings.record(event.result)
+                    self._finished.add(event.result.match_id)
+                    self._progress.update(self._bar, completed=len(self._finished))
             case _:
                 if event and (sentence := remark_on(event)):
                     self.remark(sentence)
+
+    def _count_matches(self, matches: int, finished: Sequence[MatchResult]) -> None:
+        """Let the bar count matches from here on: so many in all, these of them finished before."""
+        self._finished = {result.match_id for result in finished}
+        self._progress.update(self._bar, total=matches, completed=len(self._finished))
 
     def remark(self, sentence: str) -> None:
         """Keeps a sentence for whoever watches."""

@@ -14,7 +14,7 @@ from agent_league.cli.options import LookedAt, open_existing_home, say
 from agent_league.cli.printing import console_out
 from agent_league.errors import UserError
 from agent_league.log import LEVELS
-from agent_league.model.names import is_safe_name, printable
+from agent_league.model.names import is_safe_name, printable, there_are
 
 if TYPE_CHECKING:
     from agent_league.arena.log_trace import Trace
@@ -67,10 +67,9 @@ def logs(
 
     if level.upper() not in LEVELS:
         raise UserError(f"--level {level!r}: expected one of {', '.join(LEVELS)}")
-    for option, given in (("--match", match), ("--league-id", league_id)):
-        if given is not None and not is_safe_name(given):
-            raise UserError(f"{option} {given[:80]!r} can't be an id")
     home, _ = open_existing_home(home)
+    known = _known_leagues(home)
+    _check_ids(match, league_id, known)
     said: list[Line] = []
     since = ""
     if match is not None:
@@ -78,7 +77,7 @@ def logs(
         league_id = league_id or _league_of(home, match)
         if league_id is not None:
             said, since = conversation(home, league_id, match), last_beginning(home, league_id)
-    trace = Trace(home, league_id, since)
+    trace = Trace(home, league_id, is_only_league=len(known) < 2, since=since)
     if not (components := trace.components()):
         raise UserError(f"No logs in {home / 'logs'} yet; agents that run with this folder write them.")
     wanted = _wanted(match, agent, event, LEVELS[level.upper()])
@@ -101,17 +100,38 @@ def logs(
         say(_nothing(match, league_id))
 
 
-def _league_of(home: Path, match_id: str) -> str | None:
-    """The league whose match is meant; None where nothing here says which leagues there are."""
+def _check_ids(match: str | None, league_id: str | None, known: Sequence[str]) -> None:
+    """Refuse what can't be an id, and a league that isn't one of the known."""
+    for option, given in (("--match", match), ("--league-id", league_id)):
+        if given is not None and not is_safe_name(given):
+            raise UserError(f"{option} {given[:80]!r} can't be an id")
+    if league_id is not None and league_id not in known:
+        raise UserError(f"--league-id {league_id}: no such league in this folder {there_are(league_id, known)}")
+
+
+def _known_leagues(home: Path) -> list[str]:
+    """The leagues that have left anything in this folder."""
     from agent_league.arena.log_trace import logged_leagues
     from agent_league.arena.stored_leagues import leagues_in
     from agent_league.storage.paths import DataPaths
 
+    played = {path.name for path in DataPaths(home).data.glob("matches/*/") if is_safe_name(path.name)}
+    return sorted({*leagues_in(home), *logged_leagues(home), *played})
+
+
+def _league_of(home: Path, match_id: str) -> str | None:
+    """Choose the league whose match is meant, and say which; None where nothing here says which leagues there are."""
+    from agent_league.arena.stored_leagues import choose_league
+    from agent_league.storage.paths import DataPaths
+
     files = DataPaths(home).data.glob(f"matches/*/{match_id}.json")
-    found = sorted(path.parent.name for path in files) or sorted({*leagues_in(home), *logged_leagues(home)})
-    if len(found) > 1:
-        raise UserError(f"{match_id} may be of several leagues; choose with --league-id: {', '.join(found)}.")
-    return found[0] if found else None
+    found = sorted(path.parent.name for path in files) or _known_leagues(home)
+    if not found:
+        return None
+    choice = choose_league(home, None, found)
+    if choice.remark:
+        say(choice.remark)
+    return choice.league_id
 
 
 def _nothing(match: str | None, league_id: str | None) -> str:

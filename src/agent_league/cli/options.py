@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_league.cli.commands import as_typed
 from agent_league.config import ConfigLoader
 from agent_league.config.home import FOLDER, find_home, is_home, make_home
 from agent_league.config.overrides import parse_overrides
@@ -16,6 +17,7 @@ from agent_league.errors import UserError
 from agent_league.model.names import printable
 
 if TYPE_CHECKING:
+    from agent_league.arena.stored_leagues import Found
     from agent_league.games import registry
 
 Home = Annotated[
@@ -23,6 +25,9 @@ Home = Annotated[
     typer.Option("--home", help="The SHARED folder to use; made where there is none.", metavar="DIR"),
 ]
 LookedAt = Annotated[Path | None, typer.Option("--home", help="The SHARED folder to look at.", metavar="DIR")]
+ChosenLeague = Annotated[
+    str | None, typer.Option("--league-id", help="The league (default: the one that runs, or the latest).")
+]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -130,7 +135,7 @@ def with_strict(settings: list[str] | None, *, strict: bool) -> list[str]:
 
 def say(sentence: str) -> None:
     """A remark for the person at the terminal; stdout stays for results."""
-    sys.stderr.write(printable(sentence) + "\n")
+    sys.stderr.write(printable(as_typed(sentence)) + "\n")
 
 
 def say_where(endpoint: str, people: int = 0) -> None:
@@ -171,6 +176,17 @@ def config_here(home: Path | None = None) -> ConfigLoader | None:
     """The configuration of the SHARED folder at hand; where there is none, none is made."""
     found = home or find_home(Path.cwd())
     return open_config(found, None) if found else None
+
+
+def open_league(home: Path | None, league_id: str | None, store: str | None) -> "Found":
+    """Find the league that is asked for in a SHARED folder, and say which one it is where nobody named it."""
+    from agent_league.arena.stored_leagues import find_league
+
+    folder, loader = open_existing_home(home)
+    found = find_league(folder, loader, league_id, store)
+    if found.remark:
+        say(found.remark)
+    return found
 
 
 def open_config(home: Path, settings: list[str] | None) -> ConfigLoader:

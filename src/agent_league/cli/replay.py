@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.options import LookedAt, Store, open_existing_home, put_out
+from agent_league.cli.options import LookedAt, Store, open_existing_home, open_league, put_out
 from agent_league.errors import Refusal, UserError
 from agent_league.model.names import is_safe_name, printable
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from agent_league.cli.replay_keys import Press
-    from agent_league.config import ConfigLoader
     from agent_league.referee.replay import Replay, Step
 
 STYLES = ("bold blue", "bold yellow")
@@ -44,7 +43,9 @@ def replay(
     match: Annotated[
         str, typer.Argument(metavar="MATCH", help="A match of the league, such as R3M2, or a match file.")
     ],
-    league_id: Annotated[str | None, typer.Option(help="The league (default: the only one there is).")] = None,
+    league_id: Annotated[
+        str | None, typer.Option(help="The league (default: the one that runs, or the latest).")
+    ] = None,
     auto: Annotated[
         float | None, typer.Option(min=0.05, max=60, help="Go on by itself, a step every so many seconds.")
     ] = None,
@@ -130,9 +131,9 @@ def _found(match: str, league_id: str | None, store: str | None, home: Path | No
     path = Path(match)
     if path.suffix == ".json" or len(path.parts) > 1 or path.is_file():
         return _from_file(path)
-    folder, loader = open_existing_home(home)
+    folder, _ = open_existing_home(home)
     alone = _file_alone(folder, match, league_id) if store is None else None
-    return _from_file(alone) if alone else _from_league(match, league_id, store, folder, loader)
+    return _from_file(alone) if alone else _from_league(match, league_id, store, folder)
 
 
 def _file_alone(home: Path, match: str, league_id: str | None) -> Path | None:
@@ -172,13 +173,12 @@ def _id(content: Mapping[str, Any]) -> str:
     return str(content.get("referee_id") or "referee")[:100]
 
 
-def _from_league(match: str, league_id: str | None, store: str | None, home: Path, loader: "ConfigLoader") -> Found:
-    from agent_league.arena.stored_leagues import find_league
+def _from_league(match: str, league_id: str | None, store: str | None, home: Path) -> Found:
     from agent_league.league.match_files import read_match
     from agent_league.model.result_words import ending
     from agent_league.referee.replay import known_of
 
-    reader = find_league(home, loader, league_id, store).reader()
+    reader = open_league(home, league_id, store).reader()
     season = reader.season
     try:
         pairing = season.pairing(match if match in season.results else match.upper())

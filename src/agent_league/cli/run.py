@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import orjson
 import typer
 
+from agent_league.cli.commands import home_option, write_options
 from agent_league.cli.options import (
     FirstPort,
     Game,
@@ -109,7 +110,8 @@ def run(
     )
     if people and no_web:
         raise UserError("--people play on the manager's pages, which --no-web turns off; give one of the two.")
-    which = "".join(f" {option} {name}" for option, name in (("--game", game), ("--league-id", league_id)) if name)
+    shown_store = store if store and "@" not in store else None  # a password is never printed
+    which = write_options({"--game": game, "--league-id": league_id, "--store": shown_store}) + home_option(home)
     if resume:
         loader, request = resumed(loader, request)
     with naming_options():
@@ -162,7 +164,7 @@ def _play(plan: "LeaguePlan", seed: str | None, how: _How) -> LeagueCompleted | 
     signal.signal(signal.SIGTERM, _end)
     try:
         with Fleet(plan.processes()) as fleet:
-            log.info("processes_started", pids=fleet.pids)
+            log.info("processes_started", league_id=league_id, pids=fleet.pids)
             completed = _follow(fleet, how.view, stay=how.stay)
             seconds = time.perf_counter() - how.started
             if how.stay and completed:

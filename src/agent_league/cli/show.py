@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.options import LookedAt, Store, open_existing_home, put_out
+from agent_league.cli.options import LookedAt, Store, open_league, put_out
 from agent_league.cli.printing import console_out, print_lines, print_table
 from agent_league.errors import UserError
 
@@ -33,21 +33,20 @@ def show(
     what: Annotated[What, typer.Argument(help="What to show.")],
     which: Annotated[str | None, typer.Argument(metavar="[ID]", help="The match, or the player (id or name).")] = None,
     round_id: Annotated[int | None, typer.Option("--round", min=1, help="Of the schedule, this round alone.")] = None,
-    league_id: Annotated[str | None, typer.Option(help="The league, where the folder has several.")] = None,
+    league_id: Annotated[
+        str | None, typer.Option(help="The league (default: the one that runs, or the latest).")
+    ] = None,
     store: Store = None,
     home: LookedAt = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Show the standings, the schedule, a match or a player of a league, as its manager's database has it now."""
-    from agent_league.arena.stored_leagues import find_league
-
     if (which is None) is (what in (What.MATCH, What.PLAYER)):
         wanted = f"expected its id, such as `league show {what} {EXAMPLES[what]}`" if which is None else "takes no id"
         raise UserError(f"league show {what}: {wanted}")
     if round_id is not None and what is not What.SCHEDULE:
         raise UserError("--round is for `league show schedule`")
-    home, loader = open_existing_home(home)
-    reader = find_league(home, loader, league_id, store).reader()
+    reader = open_league(home, league_id, store).reader()
     told = READ[what](reader, which or "", round_id)
     if json:
         put_out(orjson.dumps(told))

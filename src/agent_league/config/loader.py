@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -150,7 +151,7 @@ class ConfigLoader:
         known = ", ".join(sorted(file.stem for file in path.parent.glob("*.json")))
         if path.parent.name == "leagues" and known:
             return f"no such file (there are: {known})"
-        return f"no such file; `league init {self.root}` writes it"
+        return f"no such file; `league init {shlex.quote(str(self.root))}` writes it"
 
     def _entry(self, kind: str, agent_id: str, entries: Mapping[str, S]) -> S:
         if agent_id not in entries:

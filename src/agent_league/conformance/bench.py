@@ -12,7 +12,7 @@ from typing import Any
 from agent_league.clock import SystemClock
 from agent_league.config.models import Timeouts
 from agent_league.conformance.listener import Incoming, Listener
-from agent_league.conformance.probe import NOT_JSON, Probe, Reply, told
+from agent_league.conformance.probe import NOT_JSON, Probe, Reply, show, told
 from agent_league.conformance.stand_ins import StandInManager, stamp
 from agent_league.conformance.steps import NoReply, Skip
 from agent_league.errors import FrameCode
@@ -21,7 +21,7 @@ from agent_league.model.agents import Role
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.spellings import SEEDS, Frame, Style, candidates, holds, styles_for, tidied
+from agent_league.protocol.spellings import SEEDS, STYLE_BY_NAME, Frame, Style, candidates, holds, styles_for, tidied
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V2
 
@@ -103,6 +103,14 @@ class Exchange:
         return str((self.league_error or {}).get("error_code", ""))
 
     @property
+    def own_words(self) -> str:
+        """What the agent itself says is wrong, as a sentence to begin a hint with; empty where it says nothing."""
+        body = self.body if isinstance(self.body, dict) else {}
+        said = (self.league_error or {}).get("message") or self.error.get("message") or body.get("detail")
+        complaint = body.get("error") if isinstance(body.get("error"), str) else None
+        return f"The agent itself says: {show(said or complaint, 200)} " if said or complaint else ""
+
+    @property
     def refused(self) -> bool:
         """Whether the agent said no, in any of the ways there are."""
         complains = isinstance(self.body, dict) and bool(self.body.get("error"))
@@ -147,6 +155,8 @@ class Bench:
         """When the agent's time to register is over, by the loop's clock."""
         self.agent_id = "P01"
         self.style = SEEDS
+        self._is_style_learned = False
+        """Whether a question was understood; before that the style is a guess."""
         self.styles: dict[str, Style] = {}
         """Method -> the style in which the agent understood it."""
         self.kept: dict[str, Exchange] = {}
@@ -189,6 +199,11 @@ class Bench:
     def remarks(self) -> tuple[str, ...]:
         """What is to be said of the whole check."""
         return ()
+
+    @property
+    def has_answered_well(self) -> bool:
+        """Whether a good call was ever answered well, so that others can be compared with it."""
+        return True
 
     @property
     def unjudged(self) -> str:
@@ -247,6 +262,7 @@ class Bench:
             self.registration = await self.manager.registration(self.probe.url, left)
             if self.registration:
                 self.agent_id = self.manager.id_of(self.registration)
+                self.style = STYLE_BY_NAME.get(self.registration.style, SEEDS)  # as a league would call it
         if self.registration is None:
             await self._take_name()
 
@@ -305,8 +321,8 @@ class Bench:
             first = first or exchange
             if understood(exchange, wanted):
                 self.styles[method] = style
-                if style.is_mcp or (wanted is not None and len(self.styles) == 1):
-                    self.style = style
+                if style.is_mcp or (wanted is not None and not self._is_style_learned):
+                    self.style, self._is_style_learned = style, wanted is not None
                 self.note(exchange)
                 return exchange
             if exchange.league_error is not None or (wanted is None and self.styles and exchange.broke_down):

@@ -76,7 +76,24 @@ def no_answer(error: NoReply) -> Finding:
 async def _listens(bench: Bench) -> Finding:
     bench.sent.append(f"a connection to {bench.probe.url}")
     why = await bench.probe.connects()
-    return passed("connected") if why is None else failed(why, await _scheme_hint(bench))
+    return passed("connected") if why is None else failed(why, await _scheme_hint(bench) or _who_called(bench))
+
+
+def _who_called(bench: Bench) -> str:
+    """A hint where nobody listens but somebody called the checker: who it was, and what was refused."""
+    manager = bench.manager
+    if manager is None:
+        return ""
+    if manager.registrations:
+        address = manager.endpoint_of(manager.registrations[-1])
+        return f"An agent registered here and gave the address {show(address, 120)}: check that one, or let it listen."
+    if manager.refusals:
+        call, sentence = manager.refusals[-1]
+        address = show(manager.endpoint_of(call), 120)
+        return f"An agent that gives the address {address} tried to register here and was refused: {sentence}"
+    if manager.misunderstood:
+        return f"Somebody called the checker's manager and was not understood: {manager.misunderstood}"
+    return ""
 
 
 async def _scheme_hint(bench: Bench) -> str:
@@ -191,6 +208,7 @@ CONTENT_TYPE_HINT = "Send the header `Content-Type: application/json`; strict cl
 
 
 async def ask_well(bench: Bench) -> Exchange:
+    """A good call, in the form that the agent understands."""
     call = bench.good_call()
     return await bench.ask(call.method, call.message, wanted=call.wanted, bearer=call.bearer)
 
@@ -204,7 +222,14 @@ def in_frame(bench: Bench, call: GoodCall, **changes: Any) -> bytes:
     return json.dumps({name: value for name, value in frame.items() if value is not ...}).encode()
 
 
+def need_good_answer(bench: Bench) -> None:
+    """Skip a step that compares with a good call where the agent never answered one."""
+    if not bench.has_answered_well:
+        raise Skip("the agent answered no good call, so there is nothing to compare with")
+
+
 async def ask_framed(bench: Bench, **changes: Any) -> Exchange:
+    need_good_answer(bench)
     call = bench.good_call()
     return await bench.post(
         in_frame(bench, call, **changes),
@@ -217,6 +242,7 @@ async def ask_framed(bench: Bench, **changes: Any) -> Exchange:
 
 
 async def _content_type(bench: Bench) -> Finding:
+    need_good_answer(bench)
     exchange = await ask_well(bench)
     kind = exchange.reply.content_type
     return passed(kind) if kind == "application/json" else warned(f"Content-Type: {kind}")
@@ -274,6 +300,7 @@ def _same_id(exchange: Exchange, request_id: Any) -> Finding:
 
 
 async def _charset(bench: Bench) -> Finding:
+    need_good_answer(bench)
     call = bench.good_call()
     style = bench.style_of(call.method)
     reply = await bench.probe.post(
@@ -315,6 +342,7 @@ async def _error_id(bench: Bench) -> Finding:
 
 
 async def _notification(bench: Bench) -> Finding:
+    need_good_answer(bench)
     call = bench.good_call()
     exchange = await bench.post(
         in_frame(bench, call, id=...),
@@ -327,6 +355,7 @@ async def _notification(bench: Bench) -> Finding:
 
 
 async def _batch(bench: Bench) -> Finding:
+    need_good_answer(bench)
     calls = [json.loads(in_frame(bench, bench.good_call(), id=number)) for number in (7004, 7005)]
     exchange = await bench.post(json.dumps(calls).encode(), bearer=bench.good_call().bearer)
     if isinstance(exchange.body, list):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_league.conformance.bench import Bench, Exchange
-from agent_league.conformance.frames import ask_framed, ask_well, judge_frame_refusal, mildly, no_json
+from agent_league.conformance.frames import ask_framed, ask_well, judge_frame_refusal, mildly, need_good_answer, no_json
 from agent_league.conformance.probe import show
 from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, Verdict, failed, passed, warned
 from agent_league.errors import FrameCode
@@ -46,6 +46,7 @@ def survival_step(event: str) -> AnyStep:
 
 
 async def _survives(bench: Bench) -> Finding:
+    need_good_answer(bench)
     exchange = await ask_well(bench)
     return passed("the right answer") if bench.is_good(exchange) else failed(exchange.came)
 
@@ -71,6 +72,7 @@ async def _params_list(bench: Bench) -> Finding:
 
 
 async def _wrong_types(bench: Bench) -> Finding:
+    need_good_answer(bench)
     call = bench.good_call()
     twisted = {name: _twisted(value) for name, value in call.message.items() if name != "message_type"}
     exchange = await bench.ask(
@@ -86,6 +88,7 @@ def _twisted(value: Any) -> Any:
 
 
 async def _two_mib(bench: Bench) -> Finding:
+    need_good_answer(bench)
     call = bench.good_call()
     style = bench.style_of(call.method)
     body = style.request(call.method, {**call.message, "padding": "x" * TWO_MIB}, 7)

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from agent_league.errors import FrameError
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.spellings import METHOD_OF_TYPE, Frame
+from agent_league.protocol.spellings import METHOD_OF_TYPE, REGISTER_PATH, Frame
 from agent_league.transport import jsonrpc
 from agent_league.transport.http_guard import Guard
 from agent_league.transport.http_server import AgentApp, HttpServer
@@ -34,6 +34,8 @@ class Incoming:
     message: Mapping[str, Any]
     """As it came, before anything in it was put right."""
     body: bytes
+    style: str = "seeds"
+    """How a caller who speaks so wants to be called."""
 
 
 Script = Callable[[Incoming], Awaitable[Any]]
@@ -129,19 +131,22 @@ class Listener:
         parsed = None
         try:
             parsed = jsonrpc.parse_body(body)
-            asked = replace(self._reception.read(parsed), original=None)  # a script writes `league.v1` by itself
+            where = path if path == REGISTER_PATH else None
+            asked = replace(self._reception.read(parsed, where), original=None)  # a script writes `league.v1` by itself
         except FrameError as error:
             self.misunderstood = error.message
             return orjson.dumps(jsonrpc.error_frame(error, jsonrpc.echoed_id(parsed)))
         message = _message(parsed, asked.frame)
         method = asked.method or METHOD_OF_TYPE.get(str(message.get("message_type")), "")
-        call = Incoming(path, asked.frame, str(parsed.get("method") or ""), method, message, body)
+        call = Incoming(path, asked.frame, str(parsed.get("method") or ""), method, message, body, asked.how.style)
         self.heard.append(call)
         self._tell_waiting()
         try:
             result = await self.scripts.get(call.method, _acknowledge)(call)
         except Garbage as garbage:
             return garbage.body
+        finally:
+            self._tell_waiting()
         return None if asked.is_notification else orjson.dumps(asked.answer(result))
 
     def _tell_waiting(self) -> None:

@@ -100,7 +100,10 @@ def _judge(bench: Bench, exchange: Exchange, kind: str) -> Finding:
     if exchange.acknowledged:
         return passed(show(exchange.reply.body, 80) if exchange.reply.body else "no body")
     if exchange.unknown_method:
-        hint = f'The agent doesn\'t know the method `{method}`; name it exactly so, and return {{"status": "ok"}}.'
+        hint = (
+            f"{exchange.own_words}The agent doesn't know the method `{method}`; name it exactly so, and return "
+            '{"status": "ok"}.'
+        )
         return failed(exchange.came, hint) if method == RESULT else warned(exchange.came, hint)
     if exchange.league_error is not None:
         return failed(exchange.came, why_refused(bench, exchange), ends=exchange.league_code in SHUT_OUT)
@@ -108,7 +111,7 @@ def _judge(bench: Bench, exchange: Exchange, kind: str) -> Finding:
     broke_down = (
         f"Your handler of {kind} (`{method}`) breaks down: look for a field that you take for granted{example}."
     )
-    return failed(exchange.came, no_json(exchange) or broke_down)
+    return failed(exchange.came, no_json(exchange) or f"{exchange.own_words}{broke_down}")
 
 
 def join_hint(bench: Bench) -> str:
@@ -124,5 +127,5 @@ def join_hint(bench: Bench) -> str:
 
 def why_refused(bench: Bench, exchange: Exchange) -> str:
     if exchange.league_code in SHUT_OUT:
-        return f"The agent answers only those for whom its manager vouches: {join_hint(bench)}."
-    return f"The agent refuses a good message with {exchange.league_code}: look at what it says in `message`."
+        return f"{exchange.own_words}The agent answers only those for whom its manager vouches: {join_hint(bench)}."
+    return f"{exchange.own_words}The agent refuses a good message with {exchange.league_code}."

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agent_league.conformance.bench import Exchange
@@ -25,7 +26,7 @@ from agent_league.conformance.player_bench import JOIN, REPLY_TYPES, Match, Play
 from agent_league.conformance.probe import quoted, show
 from agent_league.conformance.questions import CHOICES, CHOOSE, EVEN_ODD, MOVE, PARITY, Question
 from agent_league.conformance.registration import registration_steps
-from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, Verdict, failed, passed, warned
+from agent_league.conformance.steps import AnyStep, Finding, NoReply, Skip, Step, Verdict, failed, passed, warned
 from agent_league.games.base import allows
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Sender
@@ -35,6 +36,7 @@ ANNOUNCED = 100
 MANY_MOVES: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
 REPEATS = 8
 """How often a question is repeated: who chooses at random gives the same answer by chance, but not so often."""
+NO_MOVES = "the player doesn't serve `make_move`, which only games other than Even/Odd need"
 STRANGE_IDS = ("conv ü/ö?&=% 你好", "CONV-" + "x" * 200, "0", "conv-r1m1-001 ")
 """Conversation ids that are strings like any other."""
 
@@ -156,9 +158,10 @@ def _judge_understood(bench: PlayerBench, exchange: Exchange, kind: str) -> Find
     if exchange.unknown_method:
         return failed(
             exchange.came,
-            f"The agent doesn't know the method `{method}`, nor another usual name of it: name it exactly `{method}`.",
+            f"{exchange.own_words}The agent doesn't know the method `{method}`, nor another usual name of it: name it "
+            f"exactly `{method}`.",
         )
-    return failed(exchange.came, no_json(exchange))
+    return failed(exchange.came, no_json(exchange) or exchange.own_words.rstrip())
 
 
 def judge_latency(seconds: float, limit: float) -> Finding:
@@ -180,12 +183,29 @@ def _judge_player_id(bench: PlayerBench, answer: Mapping[str, Any]) -> Finding:
 
 
 def _judge_token(bench: PlayerBench, answer: Mapping[str, Any]) -> Finding:
-    if bench.token is not None:
-        return judge_value(answer, "auth_token", bench.token, Verdict.WARNING)
     found = answer.get("auth_token")
+    if bench.token is not None:
+        judged = judge_value(answer, "auth_token", bench.token, Verdict.WARNING)
+        if judged.verdict is Verdict.PASS or not isinstance(found, str):
+            return judged
+        return replace(judged, came=f"'auth_token' is {_kind_of_token(bench, found)}")
     if isinstance(found, str) and found:
         return passed("a token; whether it is the right one can't be told without a registration")
     return warned("'auth_token' is missing")
+
+
+def _kind_of_token(bench: PlayerBench, token: str) -> str:
+    """Whose token it is that came in place of the player's own."""
+    if not token.strip():
+        return "empty"
+    if token in bench.match_tokens:
+        return "the referee's: the one that came with the question"
+    owner = bench.manager.token_owners.get(token) if bench.manager else None
+    if owner == bench.agent_id:
+        return "one of an earlier registration of its own"
+    if owner or (token.startswith("tok-") and not token.startswith(f"tok-{bench.agent_id.lower()}-")):
+        return "another agent's"
+    return "one that nobody was given"
 
 
 def _join_steps() -> list[AnyStep]:
@@ -318,15 +338,22 @@ async def _asked_again(bench: PlayerBench, name: str) -> Finding:
 async def _moves(bench: PlayerBench) -> Finding:
     match = bench.new_match()
     await bench.asked(JOIN, bench.invitation(match), match)
-    exchange = await bench.learn(MOVE, bench.move_call(match), REPLY_TYPES[MOVE], bench.pass_for(match))
-    if exchange.answer is None and _other_games(bench):
-        return failed(exchange.came)
+    try:
+        exchange = await bench.learn(MOVE, bench.move_call(match), REPLY_TYPES[MOVE], bench.pass_for(match))
+    except NoReply:
+        if _other_games(bench):
+            raise
+        raise Skip(NO_MOVES) from None
+    is_needed = _other_games(bench)
+    if exchange.answer is None and not is_needed:
+        raise Skip(NO_MOVES)
     if exchange.answer is None:
-        raise Skip("the player doesn't serve `make_move`, which only games other than Even/Odd need")
+        return failed(exchange.came, exchange.own_words.rstrip())
     move = exchange.answer.get("move_data")
     if move not in CHOICES:
-        return failed(f"'move_data' is {show(move, 80)}")
-    return await _moves_by_schema(bench) if _other_games(bench) else passed(show(move, 40))
+        came = f"'move_data' is {show(move, 80)}"
+        return failed(came) if is_needed else warned(f"{came}; {NO_MOVES}")
+    return await _moves_by_schema(bench) if is_needed else passed(show(move, 40))
 
 
 async def _moves_by_schema(bench: PlayerBench) -> Finding:
@@ -388,7 +415,7 @@ def _lenience_steps() -> list[AnyStep]:
             "the shortest invitation is enough",
             "a GAME_JOIN_ACK",
             "Only the envelope and match_id are sure to come: don't demand game_type, role_in_match or opponent_id.",
-            _joins(_shortest),
+            _joins(_shortest, warned),
         ),
         Step(
             "a timestamp with fractions and +00:00 is accepted",
@@ -409,13 +436,15 @@ def _other_timestamp(bench: PlayerBench, match: Match) -> Mapping[str, Any]:
     return {**invitation, "timestamp": invitation["timestamp"].replace("Z", ".250+00:00")}
 
 
-def _joins(write: Callable[[PlayerBench, Match], Mapping[str, Any]]) -> Callable[[Any], Awaitable[Finding]]:
+def _joins(
+    write: Callable[[PlayerBench, Match], Mapping[str, Any]], otherwise: Callable[[str], Finding] = failed
+) -> Callable[[Any], Awaitable[Finding]]:
     async def judge(bench: PlayerBench) -> Finding:
         _reply(bench, JOIN)
         bench.sent = []
         match = bench.new_match()
         exchange = await bench.asked(JOIN, write(bench, match), match)
-        return passed("a GAME_JOIN_ACK") if exchange.answer is not None else failed(exchange.came)
+        return passed("a GAME_JOIN_ACK") if exchange.answer is not None else otherwise(exchange.came)
 
     return judge
 
@@ -578,6 +607,9 @@ async def _eight_at_once(bench: PlayerBench) -> Finding:
     _reply(bench, method)
     bench.sent = []
     matches = [bench.new_match() for _ in range(8)]
+    for match in matches:
+        await bench.asked(JOIN, bench.invitation(match), match)
+    bench.sent = []
     answers = await asyncio.gather(*(bench.asked(method, bench.call(match), match) for match in matches))
     silent = [exchange for exchange in answers if exchange.answer is None]
     return failed(silent[0].came) if silent else passed("eight answers")

@@ -41,6 +41,8 @@ class PlayerBench(Bench):
     def __init__(self, probe: Probe, options: Options, key: SigningKey, manager: StandInManager | None) -> None:
         super().__init__(probe, options, key, manager)
         self._matches = 0
+        self.match_tokens: set[str] = set()
+        """What the player was shown as the referee's token."""
         self._referee = Listener(Role.REFEREE)
         self.servers = (self._referee,)
         self.question: Question = PARITY
@@ -84,8 +86,12 @@ class PlayerBench(Bench):
         return "P02" if self.agent_id != "P02" else "P01"
 
     @property
+    def has_answered_well(self) -> bool:
+        return any(exchange.answer is not None for exchange in self.kept.values())
+
+    @property
     def unjudged(self) -> str:
-        if any(exchange.answer is not None for exchange in self.kept.values()):
+        if self.has_answered_well:
             return self.question.missing
         return "it answered neither an invitation nor a question"
 
@@ -104,14 +110,14 @@ class PlayerBench(Bench):
         return GoodCall(method, message, REPLY_TYPES[method], self.pass_for(match))
 
     def is_good(self, exchange: Exchange) -> bool:
-        if any(kept.answer is not None for kept in self.kept.values()):
-            return exchange.answer is not None
-        return exchange.reply.status < 500
+        return exchange.answer is not None
 
     def pass_for(self, match: Match) -> str:
         """What vouches for the referee at this player."""
         pairing = Pairing(match.match_id, ROUND, self.agent_id, self.opponent)
-        return self.passes.for_match(pairing, "REF01").shared
+        token = self.passes.for_match(pairing, "REF01").shared
+        self.match_tokens.add(token)
+        return token
 
     def invitation(self, match: Match, **more: Any) -> dict[str, Any]:
         return self._of_match(

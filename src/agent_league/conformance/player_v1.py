@@ -50,9 +50,12 @@ class V1PlayerBench(Bench):
         return ", ".join([PROTOCOL_V1, *dict.fromkeys(self.noted)])
 
     @property
+    def has_answered_well(self) -> bool:
+        return any(exchange.answer is not None for exchange in self.kept.values())
+
+    @property
     def unjudged(self) -> str:
-        answered = any(exchange.answer is not None for exchange in self.kept.values())
-        return "" if answered else "it answered neither an invitation nor a question"
+        return "" if self.has_answered_well else "it answered neither an invitation nor a question"
 
     def new_match(self) -> dict[str, Any]:
         self._matches += 1

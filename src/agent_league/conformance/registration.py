@@ -28,12 +28,12 @@ def registration_steps(role: str) -> list[AnyStep]:
     def request(bench: Bench) -> Mapping[str, Any]:
         return tidied(kind, seen(bench).message)[0]
 
-    def field(name: str, expected: str, hint: str, type_: type) -> AnyStep:
+    def field(name: str, expected: str, hint: str, type_: type, missing: Verdict = Verdict.FAIL) -> AnyStep:
         return Step(
             f"{kind}: {meta}.{name}",
             expected,
             hint,
-            on(request, lambda _, found: judge_kind(found, f"{meta}.{name}", type_)),
+            on(request, lambda _, found: judge_kind(found, f"{meta}.{name}", type_, missing)),
         )
 
     more = [
@@ -66,7 +66,13 @@ def registration_steps(role: str) -> list[AnyStep]:
             on(request, lambda _, found: judge_kind(found, "conversation_id", str, Verdict.WARNING)),
         ),
         field("display_name", "a name", f"Put the name to be shown into '{meta}.display_name'.", str),
-        field("version", "a string", f"Put the version of your agent into '{meta}.version', such as \"1.0.0\".", str),
+        field(
+            "version",
+            "a string",
+            f"Put the version of your agent into '{meta}.version', such as \"1.0.0\".",
+            str,
+            Verdict.WARNING,
+        ),
         Step(
             f"{kind}: {meta}.game_types",
             'a list of names, such as "even_odd", or "*" for any game',
@@ -84,10 +90,13 @@ def registration_steps(role: str) -> list[AnyStep]:
 
 
 def seen(bench: Bench) -> Incoming:
-    if bench.registration is None:
+    """The agent's registration, accepted or refused."""
+    refusals = bench.manager.refusals if bench.manager else []
+    found = bench.registration or (refusals[-1][0] if refusals else None)
+    if found is None:
         raise Skip("no registration was seen")
-    bench.sent.append(f"nothing: the agent sent {show(bench.registration.body)}")
-    return bench.registration
+    bench.sent.append(f"nothing: the agent sent {show(found.body)}")
+    return found
 
 
 async def registers(bench: Bench) -> Finding:
@@ -97,6 +106,10 @@ async def registers(bench: Bench) -> Finding:
     if bench.registration is not None:
         bench.sent.append("nothing: the agent registers by itself")
         return passed(f"accepted as {bench.given_id}")
+    if bench.manager and bench.manager.refusals:
+        refused, why = bench.manager.refusals[-1]
+        bench.sent.append(f"nothing: the agent sent {show(refused.body)}")
+        return failed(f"a league refuses the registration: {why}", "Send what the refusal asks for; see docs/schemas.")
     if bench.manager and bench.manager.misunderstood:
         return failed(f"a call that can't be understood: {bench.manager.misunderstood}")
     if code := await _shut_out(bench):

@@ -14,7 +14,9 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from agent_league.clock import SystemClock, format_utc
+from agent_league.conformance.fields import look_up
 from agent_league.conformance.listener import Garbage, Incoming, Listener
+from agent_league.conformance.registrar import judge_registration
 from agent_league.errors import UserError
 from agent_league.model.agents import Role
 from agent_league.model.names import CHECK_LEAGUE
@@ -47,6 +49,12 @@ class StandInManager(Listener):
         self.league_id = CHECK_LEAGUE
         self.tokens: dict[str, str] = {}
         """Agent id -> the token that it was given last."""
+        self.token_owners: dict[str, str] = {}
+        """Every token that was given -> the agent's id."""
+        self.registrations: list[Incoming] = []
+        """Those that were accepted."""
+        self.refusals: list[tuple[Incoming, str]] = []
+        """Registrations that a league refuses, each with what it says."""
         self._ids: dict[str, str] = {}
 
     async def registration(self, url: str, limit: float) -> Incoming | None:
@@ -59,9 +67,9 @@ class StandInManager(Listener):
         calls = reversed(self.registrations)
         return next((call for call in calls if _port(_endpoint(call)) == _port(url)), None)
 
-    @property
-    def registrations(self) -> list[Incoming]:
-        return [call for call in self.heard if call.method in REGISTRATIONS]
+    def endpoint_of(self, heard: Incoming) -> str:
+        """The address that a registration gives, in whatever spelling."""
+        return _endpoint(heard)
 
     def id_of(self, heard: Incoming) -> str:
         """The id that this registration was given."""
@@ -70,9 +78,17 @@ class StandInManager(Listener):
     async def _register(self, heard: Incoming) -> Any:
         role = heard.method.removeprefix("register_")
         place = _endpoint(heard) or heard.body.decode(errors="replace")
+        if heard.message.get("auth_token") not in self.token_owners:
+            message_type, meta = REGISTRATIONS[heard.method]
+            games = look_up(tidied(message_type, heard.message)[0], f"{meta}.game_types")
+            if refusal := await judge_registration(heard.path, heard.body, games):
+                self.refusals.append((heard, refusal.why))
+                raise Garbage(refusal.answer)
         agent_id = self._ids.get(place) or self._new_id(role, str(heard.message.get("sender") or ""))
         self._ids[place] = agent_id
-        self.tokens[agent_id] = f"tok-{agent_id.lower()}-of-league-check-{len(self.tokens) + 1}"
+        self.registrations.append(heard)
+        self.tokens[agent_id] = f"tok-{agent_id.lower()}-of-league-check-{len(self.token_owners) + 1}"
+        self.token_owners[self.tokens[agent_id]] = agent_id
         wanted = heard.message.get("league_id")
         if isinstance(wanted, str) and wanted and heard.message.get("protocol") != PROTOCOL_V1:
             self.league_id = wanted

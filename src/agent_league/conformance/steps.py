@@ -129,7 +129,7 @@ class Report:
     @property
     def exit_code(self) -> int:
         """0: all passed. 1: something failed, or what matters couldn't be judged. 2: nothing could be checked."""
-        if self.elsewhere:
+        if self.elsewhere or not self.count(Verdict.PASS):
             return 2
         return 0 if self.ok else 1
 

@@ -161,6 +161,14 @@ def opponents(events: Iterable[Event]) -> set[str | None]:
     }
 
 
+def open_turns(seat: HostSeat) -> list[dict[str, Any]]:
+    """The open turns by their ids, each with what others call its match and its players."""
+    return [
+        {**told, "untrusted": told["untrusted"].model_dump(mode="json", exclude_unset=True)}
+        for told in (_of_turn(seat, turn) for turn in seat.mailbox.open_turns[:MOST_TURNS])
+    ]
+
+
 def _of_turn(seat: HostSeat, turn: Turn) -> dict[str, Any]:
     seen = turn.observation
     about = opponent(seat, seen.match_id, seen.opponent_id)

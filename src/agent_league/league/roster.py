@@ -15,7 +15,7 @@ from agent_league.config.models import Security
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.tokens import new_token, same_hash, token_hash
 from agent_league.model.agents import PLAINLY, AgentState, How, Player, Referee, Role, takes
-from agent_league.model.names import likeness
+from agent_league.model.names import is_reserved, likeness
 from agent_league.transport.breaker import Breaker
 from agent_league.transport.hosts import are_loopback, endpoint_problem, place_of
 
@@ -182,7 +182,10 @@ class Roster:
             raise Rejected(Reason.INVALID_ENDPOINT, problem)
         if not takes(application.game_types, self.rules.game_type):
             raise Rejected(Reason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
-        namesake = self._named(application.role, application.display_name)
+        name = application.display_name
+        if is_reserved(name, application.role) and not (known and known.agent.display_name == name):
+            raise Rejected(Reason.DUPLICATE_NAME, f"{name!r} is the form of an id or a role; choose a name of its own")
+        namesake = self._named(application.role, name)
         if namesake is not None and namesake is not known:
             hint = f"if that is you, come back as {namesake.agent_id} with the same name, port and SHARED folder"
             raise Rejected(Reason.DUPLICATE_NAME, f"{application.display_name!r} is taken; {hint}")

@@ -18,6 +18,20 @@ _UNSEEN = re.compile(
 )
 """What is printed as nothing, though Unicode counts it among the printable."""
 
+_TWINS = str.maketrans(
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0405\u0406\u0408\u0500"
+    "\u051a\u051c\u04ba\u04c0\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445"
+    "\u0455\u0456\u0458\u0501\u051b\u051d\u04bb\u04cf\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c"
+    "\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03b1\u03b3\u03b7\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5"
+    "\u03c7\u03c9\u03f2\u03f3\u0131\u0251\u0261\u0269\u01c0\u0585\u0578\u057d\u0570\u0581",
+    "ABEKMHOPCTYXSIJDQWHIabekmhopctyxsijdqwhlABEZHIKMNOPTYXaynikvoptuxwcjiagilonuhg",
+)
+"""Cyrillic, Greek, Armenian and other letters that look like these Latin ones."""
+_ALIKE = str.maketrans("01|i", "olll")
+"""Signs that people take for one another once letters are small."""
+_IDS = re.compile(r"(p|ref)\d+|player_\d{3,}|(player|referee):.*", re.ASCII)
+_ROLES = ("league_manager", "league manager", "leaguemanager", "referee", "player")
+
 
 def is_safe_name(name: str) -> bool:
     """Whether an id from outside may name a file."""
@@ -31,9 +45,23 @@ def is_showable(name: str) -> bool:
 
 
 def likeness(name: str) -> str:
-    """What is the same for names that differ in case, width, blanks, what nobody sees, or how accents are written."""
+    """What is the same for names that people would take for one another.
+
+    They differ in case, width, blanks, what nobody sees, how accents are written, or in letters that look alike.
+    """
+    return _normalised(name).translate(_ALIKE)
+
+
+def is_reserved(name: str, role: str) -> bool:
+    """Whether a name looks like an id of the league, or like a role other than that of its owner."""
+    plain = _normalised(name)
+    return (plain in _ROLES and plain != role) or _IDS.fullmatch(plain) is not None
+
+
+def _normalised(name: str) -> str:
+    """A name in small letters of one script, without what nobody sees."""
     letters = _UNSEEN.sub("", unicodedata.normalize("NFKC", _JOINED.sub("", name)))
-    return " ".join(letters.casefold().split())
+    return " ".join(letters.translate(_TWINS).casefold().split())
 
 
 def there_are(name: str, known: Sequence[str]) -> str:

@@ -222,9 +222,7 @@ class Mailbox:
     def _open_now(self) -> str:
         if not self._open:
             return "no turn is open now: wait for the next one"
-        return "open now: " + ", ".join(
-            f"{turn.turn_id} (match {turn.observation.match_id!r:.80})" for turn in self.open_turns
-        )
+        return "open now: " + ", ".join(turn.turn_id for turn in self.open_turns)
 
 
 def _fate(turn_id: str, played: Played) -> str:

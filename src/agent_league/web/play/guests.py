@@ -22,7 +22,7 @@ from agent_league.model.events import (
     PauseChanged,
     RegistrationChanged,
 )
-from agent_league.model.names import is_showable, likeness
+from agent_league.model.names import is_reserved, is_showable, likeness
 from agent_league.players.app import Player
 from agent_league.players.choices import named
 from agent_league.players.happenings import MatchOver, RoundAnnounced
@@ -300,6 +300,8 @@ class Seats:
         players = season.roster.players().values()
         if len(players) >= season.league.participants.max_players:
             raise NoSeat("The league is full.")
+        if is_reserved(name, "player"):
+            raise NoSeat("That is the form of an id or a role; choose another name.")
         if any(likeness(player.display_name) == likeness(name) for player in players):
             raise NoSeat("Somebody in this league is called so already; choose another name.")
 

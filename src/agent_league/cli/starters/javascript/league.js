@@ -86,7 +86,9 @@ class Player {
   remember(told) {
     this.moves.delete(told.match_id);
     this.games.set(told.match_id, told);
-    return noted(`${told.match_id}: ${told.game_result?.reason}`);
+    const { status, winner_player_id: winner, reason } = told.game_result ?? {};
+    const outcome = winner ? (winner === this.id ? "WIN" : "LOSS") : status;
+    return noted(`${told.match_id}: ${outcome} (${reason})`);
   }
 
   reply(asked, type, fields) {

@@ -1,0 +1,31 @@
+"""Commands inside of sentences: written so that they can be copied from the terminal and run as they stand."""
+
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from agent_league.config.home import find_home
+
+TYPED = "AGENT_LEAGUE_COMMAND"
+"""The variable in which the bootstrap script says how it was called, such as `./league`."""
+_COMMAND = re.compile(r"`league (?=[a-z])")
+
+
+def as_typed(sentence: str) -> str:
+    """Spell the commands of a sentence the way this program was started: `./league run` in a source checkout."""
+    typed = os.environ.get(TYPED)
+    return _COMMAND.sub(lambda _: f"`{typed} ", sentence) if typed else sentence
+
+
+def write_options(options: Mapping[str, object]) -> str:
+    """Write options with their values, quoted for a shell, each with a blank before it; None is left out."""
+    return "".join(f" {name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None)
+
+
+def home_option(home: Path) -> str:
+    """Write `--home` where the folder isn't the one that a command run here finds by itself."""
+    found = find_home(Path.cwd())
+    is_found = found is not None and found.resolve() == home.resolve()
+    return write_options({"--home": None if is_found else home})
