@@ -1,5 +1,6 @@
 """The rulebook: what every agent tells of games and of the protocol."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,9 +10,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from agent_league.arena import rulebook
 from agent_league.arena.rulebook import Rulebook, rules_as_told, rules_of
 from agent_league.errors import Refusal
-from agent_league.games.registry import load_game
+from agent_league.games.registry import Game, load_game, playable
 from agent_league.players.app import PlayerSettings
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.schemas import message_schemas
@@ -168,3 +170,30 @@ async def test_an_unknown_message_is_refused(book: Rulebook, params: dict[str, A
     with pytest.raises(Refusal, match="E002") as refused:
         await protocol(book, **params)
     assert refused.value.context["field"] == field
+
+
+@every_role
+async def test_what_all_callers_share_is_made_once(book: Rulebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def load(game_type: str, parameters: Mapping[str, Any]) -> Game:
+        made.append(game_type)
+        return playable(game_type, parameters)
+
+    monkeypatch.setattr(rulebook, "playable", load)
+    answers = await asyncio.gather(*(rules(book) for _ in range(100)))
+    assert all(answer == answers[0] for answer in answers)
+    assert made == ["even_odd"]
+    told = await asyncio.gather(*(book.get_protocol({"schemas": True}) for _ in range(10)))
+    assert all(one is told[0] for one in told)
+
+
+async def test_games_that_nobody_knows_are_not_kept(book: Rulebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rulebook, "MOST_KEPT", 3)
+    for number in range(10):
+        with pytest.raises(Refusal):
+            await book.get_rules({"game_type": f"game {number}"})
+    assert book._kept == {}
+    for message_type in list(MESSAGES)[:10]:
+        await book.get_protocol({"message_type": message_type})
+    assert len(book._kept) == 3

@@ -10,18 +10,17 @@ from typing import Any
 import pytest
 
 from agent_league.arena.hosting import app_of
-from agent_league.arena.seats import ManagerSeat
+from agent_league.arena.seats import Agent, ManagerSeat, Seat
 from agent_league.league.roster import MAX_REFEREES
 from agent_league.league.season import MOST_FAILURES
 from agent_league.league.takeover import open_store
 from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentStateChanged, Event, MatchFinished
-from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_server import HttpServer
 from agent_league.transport.jsonrpc import MAX_BATCH, MAX_BATCH_ANSWER
 from tests.league.office import LEAGUE_ID, Office, open_office, within
 from tests.league.scripted_referee import first_wins
-from tests.security.stage import files_in
+from tests.security.stage import files_in, staged
 from tests.transport.wire import Connection, request
 
 ADDRESS = "http://localhost:8199/mcp"
@@ -121,7 +120,7 @@ async def test_the_answers_to_a_batch_have_a_bound_however_short_the_questions(h
             await office.register(f"Agent {number}", ADDRESS)
         body = await office.manager.dispatcher.answer(frames("create_schedule", lambda _: {}, MAX_BATCH))
         assert body is not None
-        assert len(body) < MAX_BATCH_ANSWER + 2 * MAX_BODY
+        assert len(body) < MAX_BATCH_ANSWER + MAX_BATCH * 300
         answers = json.loads(body)
         answered = [answer for answer in answers if "result" in answer]
         assert [answer["id"] for answer in answers] == list(range(MAX_BATCH))
@@ -326,3 +325,31 @@ async def test_players_whom_a_referee_had_suspended_without_cause_come_back(home
             order = (await within(referee.hears("start_match", number)))[number - 1]
             await referee.report(order["match_id"], first_wins(order))
         await office.completed()
+
+
+async def test_good_tokens_are_known_by_the_agents_to_whom_they_are_shown_and_by_nobody_else(tmp_path: Path) -> None:
+    """Calls that show one don't wait for the hundreds of an opponent."""
+    async with staged(tmp_path / "SHARED") as stage:
+        plan, manager = stage.plan, stage.manager
+        victim = stage.players[stage.victim]
+        referee_id = stage.mallory.invitation["sender"].partition(":")[2]
+        seats: dict[str, tuple[Seat, Agent]] = {
+            "manager": (plan.manager, manager),
+            referee_id: (plan.referees[0], stage.referees[referee_id]),
+            stage.victim: (plan.players[0], victim),
+        }
+        desks = {name: app_of(seat, agent).desk for name, (seat, agent) in seats.items()}
+        asked = stage.network.heard("choose_parity", stage.endpoints[stage.victim])[0]
+        ordered = stage.network.heard("start_match", stage.endpoints[referee_id])[0]
+        shown: dict[str, set[str | None]] = {
+            "manager": {stage.admin_token, stage.token_of(stage.victim), stage.token_of(referee_id)},
+            referee_id: {ordered.bearer, stage.token_of(stage.victim)},
+            stage.victim: {asked.params["auth_token"]},
+        }
+        others = {"nonsense", stage.mallory.invitation["auth_token"]}
+        for name, desk in desks.items():
+            assert desk is not None
+            is_good = desk._call_limits._has_good_token
+            assert is_good is not None
+            assert [token for token in shown[name] if not is_good(token or "")] == []
+            assert [token for token in others if is_good(token)] == []

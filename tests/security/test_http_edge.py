@@ -245,6 +245,8 @@ STRANGE_PAGES: list[tuple[list[str], int]] = [
     (["Host: 0.0.0.0"], 421),
     (["Host: localhost", "Origin: https://evil.example"], 403),
     (["Host: localhost", "Origin: null"], 403),
+    (["Host: localhost", "Origin: http://localhost:3000"], 403),
+    (["Host: localhost:8000", "Origin: http://127.0.0.1:3000"], 403),
     (["Host: localhost", "Content-Type: text/plain;charset=UTF-8"], 415),
     (["Host: localhost", "Content-Type: application/x-www-form-urlencoded"], 415),
     (["Host: localhost", "Content-Type: text/plain", "X-Forwarded-Host: localhost"], 415),

@@ -1,5 +1,6 @@
 """From a frame to the handler of its method, and from whatever happens there back to a frame."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -290,11 +291,28 @@ async def test_a_batch_may_hold_bare_messages_and_each_is_answered_in_its_own_sh
     assert (unknown["error"]["code"], unknown["id"]) == (FrameCode.METHOD_NOT_FOUND, None)
 
 
-async def test_a_bare_message_for_which_a_batch_has_no_room_is_told_so(desk: Desk) -> None:
-    desk.reply = {"long": "x" * jsonrpc.MAX_BATCH_ANSWER}
-    _, bare = await desk.post([call(), BARE, notification()])
+async def test_the_answers_to_a_batch_have_one_bound_however_large_one_of_them_is(desk: Desk) -> None:
+    desk.reply = {"long": "x" * (jsonrpc.MAX_BATCH_ANSWER // 2)}
+    fits, too_large, bare = await desk.post([call(), call(), BARE, notification()])
+    assert fits["result"] == desk.reply
+    assert "ask for it alone" in too_large["error"]["message"]
     assert "nothing was done" in bare["error"]["message"]
-    assert len(desk.asked) == 1
+    assert len(desk.asked) == 2
+
+
+async def test_others_get_their_turn_between_the_calls_of_a_batch(desk: Desk) -> None:
+    turns = 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    other = asyncio.create_task(take_turns())
+    assert len(await desk.post([call() for _ in range(50)])) == 50
+    other.cancel()
+    assert turns >= 50
 
 
 @pytest.mark.parametrize("body", [BARE, HANDLED, TOOL])

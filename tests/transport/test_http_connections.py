@@ -302,22 +302,105 @@ async def test_unfinished_bodies_together_are_limited_too(echo: Echo) -> None:
         assert (await hoard[-1].response()).status == 200
 
 
+OFFERS = {
+    "h2c": ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAA"],
+    "websocket": ["Connection: keep-alive, Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"],
+}
+SMUGGLED = request(b"smuggled")
+"""A whole request, which somebody hides in a body."""
+
+
+@pytest.mark.parametrize("size", [1, 7, 150, 100_000], ids=lambda size: f"{size} bytes at once")
+@pytest.mark.parametrize("chunks", [False, True], ids=["a length", "chunks"])
+@pytest.mark.parametrize("kind", OFFERS)
+async def test_an_offer_of_another_protocol_is_ignored_and_the_body_read_never_run(
+    echo: Echo, kind: str, size: int, chunks: bool
+) -> None:
+    offer = [*OFFERS[kind], *(["Transfer-Encoding: chunked"] if chunks else [])]
+    asked = request(chunked(SMUGGLED[:20], SMUGGLED[20:]) if chunks else SMUGGLED, *offer) + POST
+    async with serving(echo) as server, connected(server.port) as connection:
+        for start in range(0, len(asked), size):
+            await connection.send(asked[start : start + size])
+            await asyncio.sleep(0)
+        assert [(await connection.response()).body for _ in range(2)] == [SMUGGLED, b"hello"]
+        await connection.send(request(b"", *OFFERS[kind], method="GET", path="/health") + POST)
+        assert [(await connection.response()).body for _ in range(2)] == [b"{}", b"hello"]
+
+
+async def test_an_offer_changes_nothing_about_when_a_connection_ends(echo: Echo) -> None:
+    async with serving(echo) as server, connected(server.port) as connection:
+        await connection.send(request(b"last", "Connection: close, Upgrade", "Upgrade: h2c"))
+        assert (await connection.response()).body == b"last"
+        assert await connection.ended()
+
+
 @pytest.mark.parametrize(
-    "asked",
-    [
-        request(
-            b"hello", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13"
-        ),
-        request(b"hello", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQ"),
-        b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    ],
-    ids=["websocket", "h2c", "connect", "http2"],
+    ("asked", "status"),
+    [(b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n", 405), (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505)],
+    ids=["connect", "http2"],
 )
-async def test_another_protocol_is_not_spoken_and_holds_nothing(hasty: HttpServer, asked: bytes) -> None:
+async def test_a_proxy_and_http_2_are_refused_and_what_follows_is_not_read(
+    hasty: HttpServer, asked: bytes, status: int
+) -> None:
     async with connected(hasty.port) as connection:
-        await connection.send(asked)
-        assert (await connection.response()).status in (200, 400, 404, 405, 408)
+        await connection.send(asked + POST)
+        assert (await connection.response()).status == status
+        assert await connection.ended()
+
+
+RUBBISH = {
+    "no HTTP": b"\x16\x03\x01 what is this\r\n\r\n",
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "two lengths": request(b"", "Content-Length: 1", "Content-Length: 2"),
+    "broken chunks": request(b"nonsense\r\n", "Transfer-Encoding: chunked"),
+    "a large head": request(b"", f"X: {'x' * MAX_HEAD}"),
+}
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 3])
+@pytest.mark.parametrize("pieces", [1, 2])
+@pytest.mark.parametrize("kind", RUBBISH)
+async def test_a_good_request_followed_by_rubbish_gets_its_answer(
+    echo: Echo, kind: str, pieces: int, ahead: int
+) -> None:
+    async with serving(echo) as server, connected(server.port) as connection:
+        good = request(b"wait") + POST * (ahead - 1)
+        if pieces == 1:
+            await connection.send(good + RUBBISH[kind])
+        else:
+            await connection.send(good)
+            await echo.asked.wait()
+            await connection.send(RUBBISH[kind])
+        await echo.asked.wait()
+        echo.go_on.set()
+        answers = [await connection.response() for _ in range(ahead)]
+        assert [answer.body for answer in answers] == [b"wait", *[b"hello"] * (ahead - 1)]
+        assert (await connection.response()).status in (400, 431, 505)
+        assert await connection.ended()
+
+
+async def test_a_large_answer_before_rubbish_arrives_whole(echo: Echo) -> None:
+    async with serving(echo) as server, connected(server.port) as connection:
+        await connection.send(request(b"much") + RUBBISH["no HTTP"])
+        assert len((await connection.response()).body) == 50_000_000
+        assert (await connection.response()).status == 400
+
+
+@pytest.mark.parametrize(
+    "head",
+    [[f"X: {'x' * MAX_HEAD}"], ["X: y"] * (MAX_HEADERS + 1), [f"X: {'x' * 700}"] * 99],
+    ids=["one header", "many headers", "all together"],
+)
+@pytest.mark.parametrize("pieces", [1, 2])
+async def test_the_bound_on_heads_holds_however_they_come(echo: Echo, head: list[str], pieces: int) -> None:
+    asked = request(b"hello", *head)
+    async with serving(echo) as server, connected(server.port) as connection:
+        middle = 0 if pieces == 1 else 60_000 if len(asked) > 60_000 else 30
+        if middle:
+            await connection.send(asked[:middle])
+            await until(lambda: server._crowd.held == middle)
+        await connection.send(asked[middle:])
+        assert (await connection.response()).status == 431
 
 
 def test_the_connections_of_a_server_leave_files_for_the_rest() -> None:

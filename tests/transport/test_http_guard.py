@@ -58,22 +58,61 @@ def test_localhost_is_the_name_of_every_loopback_address(server: str) -> None:
     assert status(LAB, scope(host("evil.example"), server=server)) == 421
 
 
-def test_a_star_admits_every_host_and_every_page() -> None:
-    assert status(Guard(["*"]), scope(host("evil.example"), (b"origin", b"null"))) is None
+def test_a_star_admits_every_host_and_another_every_page() -> None:
+    page = (host("evil.example"), (b"origin", b"null"))
     assert status(Guard(["*"]), scope()) is None
+    assert status(Guard(["*"]), scope(*page)) == 403
+    assert status(Guard(["*"], ["*"]), scope(*page)) is None
 
 
-@pytest.mark.parametrize("origin", ["http://lab-7", "https://LAB-7:3000", "http://[2001:db8::7]:80", "http://10.0.0.1"])
-def test_a_page_of_an_allowed_host_is_admitted(origin: str) -> None:
-    assert status(LAB, scope(host("lab-7"), (b"origin", origin.encode()))) is None
+@pytest.mark.parametrize(
+    ("name", "origin"),
+    [
+        ("lab-7", "http://lab-7"),
+        ("LAB-7:80", "http://lab-7"),
+        ("lab-7", "https://LAB-7:443"),
+        ("lab-7:8000", "http://lab-7.:8000"),
+        ("[2001:db8::7]:8000", "http://[2001:DB8:0::7]:8000"),
+        ("10.0.0.1:8000", "http://10.0.0.1:8000"),
+    ],
+)
+def test_a_page_of_our_own_is_admitted(name: str, origin: str) -> None:
+    assert status(LAB, scope(host(name), (b"origin", origin.encode()))) is None
 
 
 @pytest.mark.parametrize(
     "origin",
-    ["http://evil.example", "null", "", "lab-7", "http://lab-7.evil.example", "http://evil@lab-7", "file://", "://"],
+    [
+        "http://evil.example",
+        "null",
+        "",
+        "lab-7",
+        "http://lab-7.evil.example",
+        "http://evil@lab-7",
+        "file://",
+        "://",
+        "http://lab-7:3000",
+        "http://localhost:8000",
+        "http://192.168.1.5:8000",
+        "http://lab-7:8000/path",
+        "http://lab-7:99999",
+        "http://[lab-7:8000",
+    ],
 )
 def test_another_page_is_forbidden(origin: str) -> None:
-    assert status(LAB, scope(host("lab-7"), (b"origin", origin.encode()))) == 403
+    assert status(LAB, scope(host("lab-7:8000"), (b"origin", origin.encode()))) == 403
+
+
+def test_a_page_that_the_settings_name_is_admitted_and_its_neighbour_is_not() -> None:
+    guard = Guard(("lab-7",), ("http://localhost:3000", "https://School.example"))
+    for origin, expected in [
+        ("http://localhost:3000", None),
+        ("https://school.example", None),
+        ("http://localhost:3001", 403),
+        ("https://localhost:3000", 403),
+        ("http://school.example", 403),
+    ]:
+        assert status(guard, scope(host("lab-7"), (b"origin", origin.encode()))) == expected, origin
 
 
 @pytest.mark.parametrize(
@@ -122,7 +161,7 @@ def test_another_header_may_come_twice() -> None:
         ([], ["Host", "nothing", "network.allowed_hosts"]),
         (
             [host("lab-7"), (b"origin", b"http://evil.example")],
-            ["Origin", "'http://evil.example'", "network.allowed_hosts"],
+            ["Origin", "'http://evil.example'", "network.allowed_origins"],
         ),
         ([host("lab-7"), (b"content-type", b"text/plain")], ["Content-Type", "'text/plain'", "application/json"]),
         ([host("lab-7"), host("lab-7")], ["Host", "2 times", "once"]),

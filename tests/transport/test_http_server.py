@@ -104,7 +104,9 @@ async def test_mcp_checks_page_and_type_before_the_body(server: HttpServer, echo
         await connection.send(request(b"", "Content-Type: text/plain", "Content-Length: 1000000"))
         assert (await connection.response()).status == 415
     assert not echo.bodies
-    assert (await fetch(server.port, request(b"x", "Origin: http://localhost:3000"))).status == 200
+    assert (await fetch(server.port, request(b"x", "Origin: http://localhost:3000"))).status == 403
+    assert not echo.bodies
+    assert (await fetch(server.port, request(b"x", "Origin: http://localhost"))).status == 200
     assert (await fetch(server.port, request(b"x", "Content-Type: application/JSON; charset=utf-8"))).status == 200
 
 

@@ -82,10 +82,29 @@ class Stranger:
         except TimeoutError:
             raise PeerTimeout(f"no answer from {endpoint} within {limit:g} s") from None
         status, answer = reply if isinstance(reply, tuple) else (200, reply)
+        if isinstance(answer, dict) and answer.get("id") == 1:  # as the scripts write it
+            answer = {**answer, "id": body.get("id")}
         return status, answer if isinstance(answer, bytes) else json.dumps(answer).encode()
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+
+@pytest.mark.parametrize("own", ["the number", "as a text", "as a fraction", "null", "none at all"])
+async def test_an_answer_says_its_id_in_any_way_or_not_at_all(own: str) -> None:
+    def script(_: str, body: dict[str, Any]) -> Any:
+        ids = {"the number": body["id"], "as a text": str(body["id"]), "as a fraction": float(body["id"]), "null": None}
+        answer = {"jsonrpc": "2.0", "result": ACK}
+        return {**answer, "id": ids[own]} if own in ids else answer
+
+    assert (await Manners(Stranger(script)).ask(PEER, INVITE, LIMIT)).message == ACK
+
+
+@pytest.mark.parametrize("other", [lambda number: number - 1, lambda number: f"{number}x", lambda _: [], lambda _: {}])
+async def test_an_answer_with_the_id_of_another_call_is_none(other: Callable[[int], Any]) -> None:
+    peer = Stranger(lambda _, body: {"jsonrpc": "2.0", "result": ACK, "id": other(body.get("id", 7))})
+    with pytest.raises(BadAnswer, match=r"an answer to another call: its id is .*, expected 1"):
+        await Manners(peer, strict=True).ask(PEER, INVITE, LIMIT)
 
 
 def knows(**answers: Any) -> Script:
@@ -595,7 +614,7 @@ async def test_a_result_is_told_in_other_styles_until_one_is_taken_and_that_is_r
     peer = Stranger(knows(game_over=result(OK)))
     manners = Manners(peer)
     for _ in range(2):
-        assert await manners.tell(PEER, OVER, LIMIT) == result(OK)
+        assert (await manners.tell(PEER, OVER, LIMIT))["result"] == OK
     assert peer.calls == ["notify_match_result", "game_over", "game_over"]
 
 
@@ -631,7 +650,7 @@ async def test_one_that_was_only_out_of_order_is_tried_again_in_all_styles_after
     assert len(peer.calls) == 16 + 1 + 1, "all styles, the list of its tools, and one"
     peer.script = knows(game_over=result(OK))
     await asyncio.sleep(DEAF_SECONDS)
-    assert await manners.tell(PEER, OVER, LIMIT) == result(OK)
+    assert (await manners.tell(PEER, OVER, LIMIT))["result"] == OK
 
 
 @in_virtual_time

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agent_league.errors import PeerRefused
+from agent_league.errors import BadAnswer, PeerRefused
 from agent_league.protocol import v2
 from agent_league.testing.peers import ScriptedAgent, always
 from agent_league.transport.memory import MemoryNetwork
@@ -50,3 +50,14 @@ async def test_a_refusal_is_an_error_with_the_whole_answer() -> None:
     with pytest.raises(PeerRefused) as refused:
         await Line(network).ask(HERE, "start_league", MESSAGE, 1)
     assert refused.value.answer["result"] == refusal
+
+
+@pytest.mark.parametrize("what", ["result", "error"])
+async def test_an_answer_to_another_call_is_none(what: str) -> None:
+    async def answer_another(_: bytes, __: str | None) -> bytes | None:
+        return json.dumps({"jsonrpc": "2.0", what: {"status": "ok", "code": 1, "message": "no"}, "id": 99}).encode()
+
+    network = MemoryNetwork()
+    network.attach(HERE, answer_another)
+    with pytest.raises(BadAnswer, match="an answer to another call: its id is '99', expected 1"):
+        await Line(network).ask(HERE, "start_league", MESSAGE, 1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agent_league.arena.addresses import own_endpoint
 from agent_league.arena.seats import NO_WATCHERS, Agent, ManagerSeat, Seat, Watchers
 from agent_league.errors import PortInUse, UserError
+from agent_league.protocol.methods import Caller
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_guard import Guard
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 COLLECTED_AFTER = (20_000, 20, 20)
 """Messages come and go by the thousand, and hardly any of them is in a circle."""
+OPEN = frozenset({Caller.ANYBODY, Caller.APPLICANT})
+"""As whom everybody may call."""
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
@@ -80,12 +83,13 @@ def app_of(seat: Seat, agent: Agent, pages: Pages | None = None) -> AgentApp:
     return AgentApp(
         agent.dispatcher.answer,
         agent.health,
-        Guard((*network.allowed_hosts, network.base_host, *own)),
+        Guard((*network.allowed_hosts, network.base_host, *own), network.allowed_origins),
         RateLimit(rate, security.rate_limit_burst, agent.dispatcher.turn_away) if rate else None,
         seat.other_paths(agent),
         agent_door(agent),
         pages,
         MetricsPage(agent, lambda: pages.listeners if pages else 0),
+        lambda token: bool((agent.audience(token) or OPEN) - OPEN),
     )
 
 

@@ -5,7 +5,8 @@ It stands here because the league and the players know no game.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
+from threading import Lock
 from typing import Any
 
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig
@@ -28,6 +29,10 @@ from agent_league.transport.dispatch import Handler, Reply
 EVEN_ODD = "even_odd"
 LONGEST_NAME = 100
 LONGEST_PARAMETERS = 1000
+GAMES_FILE = "config/games/games_registry.json"
+MOST_KEPT = 64
+"""Answers that are kept; there are as many games as there are parameters of them."""
+_MAKING_SCHEMAS = Lock()
 WITHOUT_WORDS = (
     "This game brings no description of its own. Each question says what the seat may see and which moves are legal"
     " (`move_request.context` and `move_request.valid_options`): answer with exactly one of those."
@@ -45,6 +50,7 @@ class Rulebook:
         """`league` finds what a manager's league is played by, which is fixed at its start."""
         self._settings = settings
         self._league = league
+        self._kept: dict[str, asyncio.Task[dict[str, Any]]] = {}
 
     def table(self) -> dict[str, Handler]:
         return {"get_rules": self.get_rules, "get_protocol": self.get_protocol}
@@ -55,7 +61,7 @@ class Rulebook:
             game_type = self._own_game
         if not isinstance(game_type, str):
             raise wrong_type("game_type", "a string", game_type)
-        return await asyncio.to_thread(self._rules, game_type)
+        return await self._made_once(f"rules {game_type} {self._written()}", partial(self._rules, game_type))
 
     async def get_protocol(self, params: Mapping[str, Any]) -> Reply:
         wanted, all_of_them = params.get("message_type"), params.get("schemas")
@@ -65,16 +71,22 @@ class Rulebook:
             raise wrong_type("message_type", "a string", wanted)
         if wanted is not None and wanted not in MESSAGES:
             raise _unknown("message_type", list(MESSAGES), wanted)
-        names = MESSAGES if all_of_them else [wanted] if wanted else ()
-        schemas = await asyncio.to_thread(_schemas) if names else {}
-        return {
-            "protocol": PROTOCOL_V2,
-            "version": CURRENT_VERSION,
-            "minimum_version": MINIMUM_VERSION,
-            "methods": [_told(method) for method in METHODS.values()],
-            "message_types": sorted(MESSAGES),
-            "schemas": {name: schemas[name] for name in sorted(names)},
-        }
+        names = tuple(MESSAGES) if all_of_them else (wanted,) if wanted else ()
+        return await self._made_once(f"protocol {' '.join(names)}", partial(_protocol, names))
+
+    async def _made_once(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What all callers are told alike: made once, in a thread, however many ask for it meanwhile."""
+        if name not in self._kept:
+            if len(self._kept) >= MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[name] = asyncio.create_task(asyncio.to_thread(make))
+        making = self._kept[name]
+        try:
+            return await asyncio.shield(making)
+        except Refusal:
+            if self._kept.get(name) is making:
+                del self._kept[name]
+            raise
 
     @property
     def _own_game(self) -> str:
@@ -90,6 +102,13 @@ class Rulebook:
             if isinstance(error, UnknownGame) and game_type != self._own_game:
                 raise _unknown("game_type", list(game_types()), game_type) from None
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the rules can't be read here: {error}") from None
+
+    def _written(self) -> int:
+        """When the parameters of games were written last."""
+        try:
+            return (self._settings.home / GAMES_FILE).stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def _games(self) -> GamesRegistry:
         """The parameters of games, from this agent's own SHARED folder; a manager's game is as its league has it."""
@@ -164,8 +183,26 @@ def _told(method: Method) -> dict[str, Any]:
     }
 
 
-@cache
+def _protocol(names: tuple[str, ...]) -> dict[str, Any]:
+    """The protocol, with the schemas of these messages."""
+    schemas = _schemas() if names else {}
+    return {
+        "protocol": PROTOCOL_V2,
+        "version": CURRENT_VERSION,
+        "minimum_version": MINIMUM_VERSION,
+        "methods": [_told(method) for method in METHODS.values()],
+        "message_types": sorted(MESSAGES),
+        "schemas": {name: schemas[name] for name in sorted(names)},
+    }
+
+
 def _schemas() -> dict[str, dict[str, Any]]:
+    with _MAKING_SCHEMAS:  # the agents of one process are asked at the same time
+        return _all_schemas()
+
+
+@cache
+def _all_schemas() -> dict[str, dict[str, Any]]:
     return message_schemas()
 
 

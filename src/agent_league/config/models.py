@@ -74,6 +74,8 @@ class Network(Settings):
     default_player_port_range: PortRange = (8101, 8199)
     allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "::1")
     """Hosts that an agent's address may name; `*` allows every host."""
+    allowed_origins: tuple[str, ...] = ()
+    """Web pages of others that may call our agents, such as `http://localhost:3000`; `*` allows every page."""
 
 
 class Security(Settings):

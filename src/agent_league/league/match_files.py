@@ -3,6 +3,8 @@
 A file counts only where it tells of the match that the league has recorded; an earlier league may have left others.
 """
 
+import asyncio
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,10 @@ from agent_league.storage.paths import DataPaths
 LARGEST_FILE = 16 * 1024 * 1024
 LARGEST_TRANSCRIPT = 256 * 1024
 """Bytes of a transcript in an answer: twice as much, as real MCP sends it, is still below a message's limit."""
+MOST_KEPT = 32
+"""Transcripts that are kept as they were told last."""
+SIGNS_OF_TOKENS = (b"tok-", b"eyJ")
+"""One of them is in every token."""
 DIRECTIONS = ("sent", "received", "failed", "drawn")
 
 REPORTED = "reported"
@@ -50,31 +56,75 @@ class Filed:
     """Why there is none: where else it is, or what is wrong with it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A transcript as it was told, and what it was read from."""
+
+    source: tuple[Any, ...]
+    shown: bytes
+    note: str | None
+
+
 class MatchFiles:
-    """Reads transcripts, off the event loop."""
+    """Reads transcripts, off the event loop: one at a time, and each once as long as its files don't change."""
 
     def __init__(self, home: Path, league_id: str, offload: Offload) -> None:
         self._paths = DataPaths(home)
         self._league_id = league_id
         self._offload = offload
+        self._reading = asyncio.Lock()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
     async def transcript(self, result: MatchResult, referee_id: str | None) -> Told:
         """What was said in a finished match, or where that is kept."""
-        filed = await self._offload(read_match, self._paths, self._league_id, result, referee_id)
-        if filed.content is None:
-            return None, filed.shortfall
-        entries = [_public(entry) for entry in filed.content["transcript"]]
-        shown = list(_first(entries))
-        if len(shown) == len(entries):
-            return shown, None
-        return shown, f"the first {len(shown)} of {len(entries)} entries; all are in {filed.place} of the SHARED folder"
+        async with self._reading:  # a file has up to 16 MB, and several times that while it is read
+            found = await self._offload(self._find, result, referee_id)
+        return (orjson.loads(found.shown), found.note) if isinstance(found, _Kept) else (None, found)
+
+    def _find(self, result: MatchResult, referee_id: str | None) -> _Kept | str:
+        """The transcript, read anew only where its files have changed; or why there is none."""
+        places = _places(self._paths, self._league_id, result.match_id, referee_id)
+        source = (result, referee_id, *map(_state_of, places))
+        kept = self._kept.pop(result.match_id, None)
+        if kept is None or kept.source != source:
+            filed = read_match(self._paths, self._league_id, result, referee_id)
+            if filed.content is None:
+                return filed.shortfall
+            kept = _Kept(source, *_shown(filed))
+        self._kept[result.match_id] = kept
+        if len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        return kept
+
+
+def _shown(filed: Filed) -> tuple[bytes, str | None]:
+    """As much of a transcript as an answer has room for, as JSON, and what is missing."""
+    entries = filed.content["transcript"] if filed.content else []
+    shown = list(_first(entries))
+    told = b"[%b]" % b",".join(shown)
+    if len(shown) == len(entries):
+        return told, None
+    return told, f"the first {len(shown)} of {len(entries)} entries; all are in {filed.place} of the SHARED folder"
+
+
+def _places(paths: DataPaths, league_id: str, match_id: str, referee_id: str | None) -> list[Path]:
+    """Where the file of a match may be; until its report is acknowledged it waits beside its place."""
+    proposal = [paths.match_proposal(league_id, match_id, referee_id)] if referee_id else []
+    return [paths.match(league_id, match_id), *proposal]
+
+
+def _state_of(path: Path) -> tuple[int, int, int] | None:
+    """What changes whenever a file is written anew; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def read_match(paths: DataPaths, league_id: str, result: MatchResult, referee_id: str | None) -> Filed:
-    """The file of a finished match; until its report is acknowledged it waits beside its place."""
-    places = [paths.match(league_id, result.match_id)]
-    if referee_id:
-        places.append(paths.match_proposal(league_id, result.match_id, referee_id))
+    """The file of a finished match."""
+    places = _places(paths, league_id, result.match_id, referee_id)
     place, wrong = places[0].relative_to(paths.home).as_posix(), ""
     for path in places:
         try:
@@ -117,7 +167,10 @@ def load_match_file(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise BadMatchFile(f"larger than {LARGEST_FILE // 1024**2} MB")
-        content = read_json(redacted(path.read_bytes().decode()).encode())
+        text = path.read_bytes()
+        if any(sign in text for sign in SIGNS_OF_TOKENS):
+            text = redacted(text.decode()).encode()
+        content = read_json(text)
     except FileNotFoundError:
         raise NotThere("no such file") from None
     except OSError as error:
@@ -158,11 +211,12 @@ def _public(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, "error": without_addresses(str(entry["error"]))} if entry.get("error") else entry
 
 
-def _first(entries: list[Any]) -> Iterator[Any]:
-    """As many entries as an answer has room for."""
+def _first(entries: list[Any]) -> Iterator[bytes]:
+    """As many entries as an answer has room for, as JSON."""
     room = LARGEST_TRANSCRIPT
     for entry in entries:
-        room -= len(orjson.dumps(entry))
+        written = orjson.dumps(_public(entry))
+        room -= len(written)
         if room < 0:
             return
-        yield entry
+        yield written

@@ -44,6 +44,10 @@ Unregistered = Callable[[str, str], None]
 """Told whose registration could not be read, and why."""
 
 OK: Mapping[str, Any] = {"status": "ok"}
+BATCH_PATIENCE = 0.1
+"""Seconds after which a call of a batch no longer holds up the next."""
+NOT_ASKED = "nothing was done, ask again"
+NOT_TOLD = "this call was made, but its answer has no room any more: ask for it alone"
 SOMEBODY: Mapping[Caller, str] = {
     Caller.ADMIN: "league_manager",
     Caller.MANAGER: "league_manager",
@@ -266,20 +270,27 @@ class Dispatcher:
         return jsonrpc.error_frame(fault, request_id)
 
     async def _answer_batch(self, frames: list[Any], bearer: str | None, received: ReceivedCall) -> list[Any] | None:
+        """The answers in their order, within one bound. The calls follow each other: others get their turn between."""
         _check_batch(frames)
         room = jsonrpc.MAX_BATCH_ANSWER
 
         async def answer(frame: Any) -> orjson.Fragment | None:
             nonlocal room
-            answered = await self._answer_one(frame, bearer, None, received) if room > 0 else _no_room(frame)
+            if room <= 0:
+                return None if _is_notification(frame) else orjson.Fragment(self._encode(_no_room(frame, NOT_ASKED)))
+            answered = await self._answer_one(frame, bearer, None, received)
             if answered is None:
                 return None
             encoded = self._encode(answered)
             room -= len(encoded)
-            return orjson.Fragment(encoded)
+            return orjson.Fragment(encoded if room >= 0 else self._encode(_no_room(frame, NOT_TOLD)))
 
-        answers = await asyncio.gather(*map(answer, frames))
-        return [answer for answer in answers if answer is not None] or None
+        async with asyncio.TaskGroup() as group:
+            answering = []
+            for frame in frames:
+                answering.append(group.create_task(answer(frame)))
+                await asyncio.wait(answering[-1:], timeout=BATCH_PATIENCE)
+        return [found for task in answering if (found := task.result()) is not None] or None
 
     async def _answer_one(self, frame: Any, bearer: str | None, path: str | None, received: ReceivedCall) -> Any:
         try:
@@ -451,8 +462,6 @@ def _is_notification(frame: Any) -> bool:
     return isinstance(frame, dict) and "id" not in frame and "method" in frame
 
 
-def _no_room(frame: Any) -> dict[str, Any] | None:
-    if _is_notification(frame):
-        return None
-    sentence = f"the answers before this one fill {jsonrpc.MAX_BATCH_ANSWER} bytes; nothing was done, ask again"
+def _no_room(frame: Any, what_then: str) -> dict[str, Any]:
+    sentence = f"the answers to a batch hold at most {jsonrpc.MAX_BATCH_ANSWER} bytes; {what_then}"
     return jsonrpc.error_frame(FrameError(FrameCode.INVALID_REQUEST, sentence), jsonrpc.echoed_id(frame))

@@ -12,6 +12,7 @@ from collections.abc import Coroutine, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import httptools
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -20,15 +21,19 @@ from uvicorn.server import ServerState
 from agent_league.transport.caller import CALLER_ADDRESS, NOWHERE
 from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_guard import Fields
+from agent_league.transport.http_requests import NotServed, RequestParser
 
 MAX_HEAD = 64 * 1024
 MAX_HEADERS = 100
+LARGE_HEAD = f"expected at most {MAX_HEADERS} headers of {MAX_HEAD} bytes in all"
 MAX_MESSAGE = 2 * MAX_BODY
 """A body with its chunks' lengths and its trailers."""
 MAX_DROPPED = 32 * MAX_BODY
 """So much of a body that is refused already is read and forgotten, so that its sender gets to read why."""
 MAX_HELD = 64 * MAX_BODY
 """Unfinished requests of all connections together."""
+MAX_UNREAD = 32 * MAX_BODY
+"""Answers that their callers haven't taken, of all connections together."""
 MAX_CONNECTIONS = 1000
 TICKS = 10
 """Into so many a server's patience is divided."""
@@ -72,8 +77,8 @@ class Desk(Protocol):
         """The fields of a POST that is a plain call, as far as its head tells."""
         ...
 
-    async def answer(self, body: bytes, fields: Fields) -> bytes | None:
-        """The answer, None where there is nothing to say; raises NotPlain."""
+    async def answer(self, body: bytes, fields: Fields, address: str) -> bytes | None:
+        """The answer to a caller at an address, None where there is nothing to say; raises NotPlain."""
         ...
 
 
@@ -140,6 +145,16 @@ class Crowd(ServerState):
     def visitors(self) -> "list[Visitor]":
         return [visitor for visitor in self.connections if isinstance(visitor, Visitor)]
 
+    def make_room_for_answer(self, answered: "Visitor") -> None:
+        """Ends connections that don't take their answers, the slowest first, while there is too much to keep."""
+        unread = [visitor for visitor in self.visitors() if visitor.unread and visitor is not answered]
+        left = answered.unread + sum(visitor.unread for visitor in unread)
+        for visitor in sorted(unread, key=lambda visitor: (-visitor.waiting, visitor.number)):
+            if left <= MAX_UNREAD:
+                return
+            left -= visitor.unread
+            visitor.transport.abort()
+
     def make_room(self, *, holding: bool = False) -> bool:
         """Ends the connection that keeps us waiting longest; False where each is owed an answer."""
         idle = [
@@ -174,6 +189,7 @@ class Visitor(HttpToolsProtocol):
 
     def __init__(self, config: Config, server_state: Crowd, app_state: dict[str, object], **rest: object) -> None:
         super().__init__(config, server_state, app_state, **rest)  # type: ignore[arg-type]
+        self.parser: RequestParser = RequestParser(self)  # type: ignore[assignment]  # with the same methods
         self.number = next(server_state.numbers)
         self.waiting = 0
         """Ticks for which it has kept us waiting."""
@@ -185,6 +201,10 @@ class Visitor(HttpToolsProtocol):
         self._unfinished = True
         self._completed = False
         """Whether the last piece of data held the end of a request."""
+        self._piece = 0
+        """Bytes of the piece of data that is being read."""
+        self._last_words: tuple[int, str] | None = None
+        """What ends the connection once the requests before it are answered; nothing more is read until then."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         crowd = self.server_state
@@ -196,12 +216,23 @@ class Visitor(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._let_go()
+        self.parser.close()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._last_words:
+            return
         self._unfinished = True
         self._completed = False
-        super().data_received(data)
+        self._piece = len(data)
+        try:
+            self.parser.feed_data(data)
+        except NotServed as error:
+            self._end_with(error.status, error.sentence)
+        except httptools.HttpParserError:
+            self._end_with(400, "Invalid HTTP request received.")
+        if self._last_words:
+            return
         if self._unfinished and not self._completed and not self.is_leaving:
             self._take_in(len(data))
 
@@ -210,6 +241,9 @@ class Visitor(HttpToolsProtocol):
         self._unfinished = True
 
     def on_headers_complete(self) -> None:
+        if self._has_large_head:
+            self._end_with(431, LARGE_HEAD)
+            raise NotServed(431, LARGE_HEAD)  # so that nothing more of it is read
         desk = self.server_state.desk
         if desk and self._is_next and (fields := desk.admit(self.url, self.headers)) is not None:
             self.cycle = PlainCall(self.headers, fields, keep_alive=self.parser.should_keep_alive())
@@ -221,13 +255,22 @@ class Visitor(HttpToolsProtocol):
         super().on_headers_complete()
 
     @property
+    def _has_large_head(self) -> bool:
+        """Whether the head that has just been read is larger than any may be; it may have come in one piece."""
+        if len(self.headers) > MAX_HEADERS:
+            return True
+        if self.held + self._piece <= MAX_HEAD:
+            return False
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MAX_HEAD
+
+    @property
     def _is_next(self) -> bool:
         """Whether a request may be answered at once, and needs nothing but its answer."""
         cycle = self.cycle
         if (cycle is not None and not cycle.response_complete) or self.expect_100_continue:
             return False
         parser = self.parser
-        return parser.get_method() == b"POST" and parser.get_http_version() == "1.1" and not parser.should_upgrade()
+        return parser.get_method() == b"POST" and parser.get_http_version() == "1.1"
 
     def on_body(self, body: bytes) -> None:
         call = self.cycle
@@ -262,10 +305,10 @@ class Visitor(HttpToolsProtocol):
         self.tasks.add(task)
 
     async def _answer(self, call: PlainCall) -> None:
-        desk = self.server_state.desk
+        desk: Desk = self.server_state.desk  # type: ignore[assignment]  # or there were no call
         CALLER_ADDRESS.set(self.client or NOWHERE)
         try:
-            answer = await desk.answer(bytes(call.body), call.fields)  # type: ignore[union-attr]  # or there were no call
+            answer = await desk.answer(bytes(call.body), call.fields, self.client[0] if self.client else "")
         except NotPlain:
             self._pass_on(call)
             return
@@ -329,12 +372,23 @@ class Visitor(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
-        if self.pipeline:
+        if self._last_words and (not self.pipeline or self.pipeline[-1][0].more_body):
+            self._say_last(*self._last_words)
+        elif self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
 
     @property
     def is_leaving(self) -> bool:
         return self.transport.is_closing()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.server_state.make_room_for_answer(self)
+
+    @property
+    def unread(self) -> int:
+        """Bytes of answers that it hasn't taken."""
+        return self.transport.get_write_buffer_size()
 
     @property
     def is_owed(self) -> bool:
@@ -344,7 +398,7 @@ class Visitor(HttpToolsProtocol):
 
     def tick(self) -> None:
         """One more tick has passed."""
-        unread = self.transport.get_write_buffer_size() > 0
+        unread = self.unread > 0
         slow = self._unfinished and not self.is_owed
         self.waiting = self.waiting + 1 if unread or slow else 0
         self._idle = 0 if slow or self.is_owed else self._idle + 1
@@ -357,12 +411,26 @@ class Visitor(HttpToolsProtocol):
     def dismiss(self, status: int, sentence: str) -> None:
         """Ends the connection: with an answer where none is under way, and else at once."""
         if self._may_speak:
-            headers = f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(sentence)}\r\nconnection: close"
-            self.transport.write(STATUS_LINE[status] + f"{headers}\r\n\r\n{sentence}".encode())
-            self.transport.close()
+            self._say_last(status, sentence)
         else:
             self.transport.abort()
         self._let_go()
+
+    def _say_last(self, status: int, sentence: str) -> None:
+        headers = f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(sentence)}\r\nconnection: close"
+        self.transport.write(STATUS_LINE[status] + f"{headers}\r\n\r\n{sentence}".encode())
+        self.transport.close()
+
+    def _end_with(self, status: int, sentence: str) -> None:
+        """Reads nothing more; ends the connection once every whole request before this is answered."""
+        if self._last_words or self.is_leaving:
+            return
+        self._last_words = (status, sentence)
+        self._let_go()
+        if self.is_owed:
+            self.flow.pause_reading()
+        else:
+            self.dismiss(status, sentence)
 
     @property
     def _may_speak(self) -> bool:
@@ -383,9 +451,9 @@ class Visitor(HttpToolsProtocol):
         self.held += size
         crowd.held += size
         if (self.held > MAX_HEAD and not in_body) or len(self.headers or ()) > MAX_HEADERS:
-            self.dismiss(431, f"expected at most {MAX_HEADERS} headers of {MAX_HEAD} bytes in all")
+            self._end_with(431, LARGE_HEAD)
         elif self.held > MAX_MESSAGE:
-            self.dismiss(413, f"expected a request of at most {MAX_MESSAGE} bytes, chunks and trailers included")
+            self._end_with(413, f"expected a request of at most {MAX_MESSAGE} bytes, chunks and trailers included")
         elif crowd.held > MAX_HELD:
             crowd.make_room(holding=True)
 

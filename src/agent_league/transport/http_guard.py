@@ -5,10 +5,11 @@ A web page can make its visitor's browser call agents on the same machine or net
 """
 
 from collections.abc import Iterable, Sequence
+from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
-from agent_league.transport.hosts import is_loopback, plain_address, plain_host
+from agent_league.transport.hosts import PORTS, is_loopback, plain_address, plain_host
 
 Fields = dict[bytes, bytes]
 """The headers of a request by name, in lower case."""
@@ -28,10 +29,15 @@ class TurnedAway(Exception):
 
 
 class Guard:
-    """Lets requests in that name an allowed host, or the address on which they came in; `*` allows every host."""
+    """Lets requests in that name an allowed host, or the address on which they came in; `*` allows every host.
 
-    def __init__(self, allowed_hosts: Iterable[str] = ()) -> None:
-        hosts = tuple(allowed_hosts)
+    Only pages of our own, and of the allowed origins, may change something; `*` allows every page.
+    """
+
+    def __init__(self, allowed_hosts: Iterable[str] = (), allowed_origins: Iterable[str] = ()) -> None:
+        hosts, origins = tuple(allowed_hosts), tuple(allowed_origins)
+        self._every_origin = "*" in origins
+        self._origins = frozenset(filter(None, map(plain_origin, origins)))
         self._anybody = "*" in hosts
         self._hosts = frozenset(filter(None, map(plain_host, hosts)))
         self._good_hosts: set[bytes] = set()
@@ -59,7 +65,7 @@ class Guard:
     def admit_post(self, scope: Scope, fields: Fields) -> None:
         """Judges what only matters where something may change; raises TurnedAway."""
         if b"origin" in fields:
-            self._check_origin(fields[b"origin"], scope)
+            self._check_origin(fields[b"origin"], fields.get(b"host", b""))
         content_type = fields.get(b"content-type")  # none at all is how a simple program does it, but no browser
         if content_type is not None and content_type not in self._good_types:
             self._check_type(content_type)
@@ -73,12 +79,16 @@ class Guard:
             )
         _remember(host, self._good_hosts)
 
-    def _check_origin(self, origin: bytes, scope: Scope) -> None:
-        if not self._allows(origin.partition(b"://")[2], scope):
+    def _check_origin(self, origin: bytes, host: bytes) -> None:
+        if self._every_origin:
+            return
+        page = plain_origin(origin.decode("latin-1"))
+        is_own = page is not None and page == plain_origin(f"{page[0]}://{host.decode('latin-1')}")
+        if not is_own and page not in self._origins:
             raise TurnedAway(
                 403,
-                f"the Origin header names {_shown(origin)}; expected a page of a host that network.allowed_hosts in"
-                " system.json lists: if that page may call this agent, add its host there",
+                f"the Origin header names {_shown(origin)}; expected a page of this agent's own: if that page may call"
+                " this agent, add its origin, such as http://localhost:3000, to network.allowed_origins in system.json",
             )
 
     def _check_type(self, content_type: bytes) -> None:
@@ -95,6 +105,18 @@ class Guard:
             return True
         host = plain_host(raw.decode("latin-1"))
         return bool(host) and (host in self._hosts or _came_in_on(host, scope))
+
+
+def plain_origin(text: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port of an origin in the form in which they are compared; None where it is none."""
+    try:
+        parts = urlsplit(text.strip().lower())
+        host, port = plain_host(parts.hostname or ""), parts.port or PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+    if not host or port is None or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
+        return None
+    return parts.scheme, host, port
 
 
 def _came_in_on(host: str, scope: Scope) -> bool:

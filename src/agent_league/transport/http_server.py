@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.errors import PortInUse, UserError
+from agent_league.transport.call_limits import CallLimits, TokenCheck, TooManyWaiting
 from agent_league.transport.caller import CALLER_ADDRESS, NOWHERE
 from agent_league.transport.carrier import MAX_BODY, Answer, PostRefused
 from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Headers, Limits, NotPlain, Visitor
@@ -61,9 +62,17 @@ class Pages(Protocol):
 class Endpoint:
     """A frame in, a frame out; what is MCP goes through the door instead, where there is one."""
 
-    def __init__(self, answer: Answer, guard: Guard, rate_limit: RateLimit | None, door: Door | None = None) -> None:
+    def __init__(
+        self,
+        answer: Answer,
+        guard: Guard,
+        call_limits: CallLimits,
+        rate_limit: RateLimit | None,
+        door: Door | None = None,
+    ) -> None:
         self._answer = answer
         self._guard = guard
+        self._call_limits = call_limits
         self._rate_limit = rate_limit
         self._door = door
 
@@ -91,10 +100,12 @@ class Endpoint:
             answer = limit.turn_away(body, refusal)
         else:
             try:
-                answer = await self._answer(body, bearer_of(fields))
+                answer = await self._call_limits.answer(self._answer, body, bearer_of(fields), _address(scope))
             except PostRefused as refused:
                 await _reply(send, refused.status, refused.body, JSON_TYPE)
                 return
+            except TooManyWaiting:
+                raise TurnedAway(503, "too many calls wait here; come again in a while") from None
             # Asked afterwards, so that a bare call doesn't pay for it: about an unknown method nothing was done.
             if door and (answer is None or answer.startswith(UNKNOWN_METHOD)) and door.wants(body):
                 await door.pass_read(body, scope, receive, send)
@@ -108,9 +119,10 @@ class Endpoint:
 class PlainDesk:
     """Answers what nearly every call is: a POST of JSON to `/mcp` by whom the guard has let in before, and not MCP."""
 
-    def __init__(self, answer: Answer, guard: Guard, door: Door | None) -> None:
+    def __init__(self, answer: Answer, guard: Guard, call_limits: CallLimits, door: Door | None) -> None:
         self._answer = answer
         self._guard = guard
+        self._call_limits = call_limits
         self._door = door
 
     def admit(self, url: bytes, headers: Headers) -> Fields | None:
@@ -127,8 +139,11 @@ class PlainDesk:
         )
         return fields if plain else None
 
-    async def answer(self, body: bytes, fields: Fields) -> bytes | None:
-        answer = await self._answer(body, bearer_of(fields))
+    async def answer(self, body: bytes, fields: Fields, address: str) -> bytes | None:
+        try:
+            answer = await self._call_limits.answer(self._answer, body, bearer_of(fields), address)
+        except TooManyWaiting:
+            raise NotPlain from None
         # About an unknown method nothing was done, so it may be asked about again; a notification was heard already.
         if answer is not None and answer.startswith(UNKNOWN_METHOD) and self._door and self._door.wants(body):
             raise NotPlain
@@ -168,23 +183,26 @@ class AgentApp:
         door: Door | None = None,
         pages: Pages | None = None,
         metrics: Metrics | None = None,
+        has_good_token: TokenCheck | None = None,
     ) -> None:
         """Without a guard of its own it is called by its address alone. `other_paths` have answers of their own.
 
-        `pages` serves whatever is asked for elsewhere, `metrics` the numbers at `/metrics`.
+        `pages` serves whatever is asked for elsewhere, `metrics` the numbers at `/metrics`. Calls with a good token
+        don't wait for others of their address.
         """
         self._guard = guard or Guard()
         self._door = door
         self._more = pages
-        self.desk = None if rate_limit else PlainDesk(answer, self._guard, door)
+        calls = CallLimits(has_good_token)
+        self.desk = None if rate_limit else PlainDesk(answer, self._guard, calls, door)
         """Where plain calls are answered without ado; a limit to their rate is the endpoint's business."""
 
         async def show_health(_: Request) -> Response:
             return Response(orjson.dumps(health()), media_type="application/json")
 
         others = (other_paths or {}).items()
-        self._endpoints = {path: Endpoint(answer, self._guard, rate_limit) for path, answer in others}
-        self._endpoints["/mcp"] = Endpoint(answer, self._guard, rate_limit, door)
+        self._endpoints = {path: Endpoint(answer, self._guard, calls, rate_limit) for path, answer in others}
+        self._endpoints["/mcp"] = Endpoint(answer, self._guard, calls, rate_limit, door)
         routes: list[BaseRoute] = [Route("/health", show_health)]
         if metrics:
 

@@ -14,8 +14,8 @@ from agent_league.protocol.nesting import read_json
 from agent_league.transport.carrier import MAX_BODY
 
 MAX_BATCH = 100
-MAX_BATCH_ANSWER = 4 * MAX_BODY
-"""Bytes of answers after which the rest of a batch is turned away: small questions may have large answers."""
+MAX_BATCH_ANSWER = 2 * MAX_BODY
+"""Bytes of all answers to a batch: small questions may have large answers."""
 SHOWN_LENGTH = 200
 """How much of a peer's own words goes into ours."""
 EVENT_STREAM = (b"event:", b"data:", b"id:", b"retry:", b":")
@@ -28,6 +28,7 @@ BROADCASTS = tuple(
 )
 """How the frames begin that a manager of ours sends alike to all."""
 LONGEST_SHARED = 256 * 1024
+SENT_ID = re.compile(rb',"id":(\d+)}\Z')
 BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 RequestId = int | str | None
 
@@ -117,9 +118,9 @@ def error_frame(error: FrameError, request_id: RequestId) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "error": body, "id": request_id}
 
 
-def read_reply(status: int, body: bytes) -> Any:
-    """The `result` of a reply; what a peer refused or garbled becomes an error that says so."""
-    frame = parse_reply(status, body)
+def read_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
+    """The `result` of a reply to the call of that id; what a peer refused or garbled becomes an error that says so."""
+    frame = parse_reply(status, body, request_id)
     if is_plain_result(frame):
         return frame["result"]
     if _is_empty(status, body):
@@ -144,14 +145,35 @@ def is_plain_result(frame: Any) -> bool:
     )
 
 
-def parse_reply(status: int, body: bytes) -> Any:
-    """The JSON value of a reply, None where it is empty."""
+def parse_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
+    """The JSON value of a reply, None where it is empty; raises BadAnswer, also where it answers another call."""
     if _is_empty(status, body):
         return None
     try:
-        return read_json(without_events(body))
+        frame = read_json(without_events(body))
     except ValueError:
         raise BadAnswer(f"HTTP {status} and no JSON", body[:SHOWN_LENGTH].decode(errors="replace")) from None
+    if request_id is not None and not answers_call(frame, request_id):
+        shown = str(frame["id"])[:SHOWN_LENGTH]
+        raise BadAnswer(f"an answer to another call: its id is {shown!r}, expected {request_id}", frame)
+    return frame
+
+
+def answers_call(frame: Any, request_id: int) -> bool:
+    """Whether a reply may be the one to the call of that id: no id and null say nothing, "7" and 7.0 are 7.
+
+    What is no JSON-RPC response has no id of the call: a bare message, or an answer in the shape of a request.
+    """
+    if type(frame) is not dict or "method" in frame or not ("result" in frame or "error" in frame):
+        return True
+    found = frame.get("id")
+    return found is None or found == request_id or str(found) == str(request_id)
+
+
+def sent_id(frame: bytes) -> int | None:
+    """The id of a call that was encoded by `encode_request`."""
+    found = SENT_ID.search(frame, max(0, len(frame) - 40))
+    return int(found[1]) if found else None
 
 
 def without_events(body: bytes) -> bytes:

@@ -295,10 +295,11 @@ class Manners:
         return Heard(found, (*_unusual(style, call), *noted))
 
     async def _exchange(self, endpoint: str, style: Style, call: Call, limit: float, bearer: str | None) -> _Reply:
-        frame = style.request(call.method, call.message, next(self._numbers))
+        number = next(self._numbers)
+        frame = style.request(call.method, call.message, number)
         address = endpoint if style.path is None else urlunsplit((*urlsplit(endpoint)[:2], style.path, "", ""))
         status, body = await self._carrier.exchange(address, frame, limit, bearer, style.headers(call.method))
-        return _Reply(status, parse_reply(status, body))
+        return _Reply(status, parse_reply(status, body, None if style.frame is Frame.BARE else number))
 
 
 class _Turns:

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent_league.protocol.envelope import Message
 from agent_league.transport.carrier import Carrier
-from agent_league.transport.jsonrpc import encode_request, read_reply
+from agent_league.transport.jsonrpc import encode_request, read_reply, sent_id
 from agent_league.transport.meter import OTHER, Meter
 
 
@@ -32,4 +32,4 @@ class Line:
         return await self.send(endpoint, self.encode(method, message.to_wire()), limit, bearer, method)
 
     async def _send(self, endpoint: str, frame: bytes, limit: float, bearer: str | None) -> Any:
-        return read_reply(*await self._carrier.exchange(endpoint, frame, limit, bearer))
+        return read_reply(*await self._carrier.exchange(endpoint, frame, limit, bearer), sent_id(frame))

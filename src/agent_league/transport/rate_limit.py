@@ -33,7 +33,7 @@ class RateLimit:
         More than a burst holds pass at once or never, so they pass when the bucket is full and leave a debt.
         """
         now = asyncio.get_running_loop().time()
-        key = _sender(address)
+        key = network_of(address)
         left, since = self._buckets.pop(key, (float(self._burst), now))
         left = min(self._burst, left + (now - since) * self._per_sec)
         missing = min(requests, self._burst) - left
@@ -54,7 +54,7 @@ class RateLimit:
         )
 
 
-def _sender(address: str) -> str:
-    """Whom an address belongs to: with IPv6, everybody has at least a /64 of them."""
+def network_of(address: str) -> str:
+    """The network of one caller: with IPv6, everybody has at least a /64 of them."""
     plain = plain_address(address) if ":" in address else address
     return str(ipaddress.ip_network((plain, 64), strict=False)) if ":" in plain else plain

@@ -6,14 +6,16 @@ agent that is never asked never pays, and one that is goes on answering bare cal
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_league.log import JsonLogger
 from agent_league.protocol.spellings import TOOL_CALL, is_of_mcp
@@ -21,6 +23,8 @@ from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_connections import Limits
 from agent_league.transport.http_guard import TurnedAway
 from agent_league.transport.mcp import Agent
+from agent_league.transport.mcp.open_sessions import MOST_OF_ONE_NETWORK, MOST_SESSIONS, OpenSessions
+from agent_league.transport.rate_limit import network_of
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -29,11 +33,12 @@ if TYPE_CHECKING:
 ServerFactory = Callable[[], "Server[Any]"]
 """Makes the server; called in a thread, since it is what imports the SDK."""
 
-HEADERS = frozenset({b"mcp-protocol-version", b"mcp-session-id", b"mcp-method"})
-"""One of them is in every MCP request but the first of a session."""
 SHARE = 4
 """One connection in so many may be MCP's: a stream holds its own for as long as it likes, and bare calls need some."""
-MOST_SESSIONS = 256
+SESSION_ID = b"mcp-session-id"
+VERSION = b"mcp-protocol-version"
+HEADERS = frozenset({VERSION, SESSION_ID, b"mcp-method"})
+"""One of them is in every MCP request but the first of a session."""
 IDLE_SECONDS = 600
 """Of a session without a stream: so long it keeps its place from others."""
 LONGEST_LINE = 500
@@ -66,6 +71,7 @@ class Door:
         self._open: Counter[str] = Counter()
         """By address: nobody may have more than half of the places."""
         self._most = (limits or Limits()).connections // SHARE
+        self._sessions = OpenSessions(time.monotonic, IDLE_SECONDS)
         self._serving: asyncio.Task[None] | None = None
         self._inside: asyncio.Future[_Inside] | None = None
 
@@ -76,16 +82,16 @@ class Door:
     async def pass_unread(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request whose headers say that it is MCP; raises TurnedAway."""
         inside = await self._entered()
-        await self._answer(inside.sessions, scope, receive, send)
+        await self._answer(partial(self._in_session, inside.sessions), scope, receive, send)
 
     async def pass_read(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request whose body has been read; raises TurnedAway. What isn't a handshake needs no session."""
         inside = await self._entered()
         replayed = _Replayed(body, receive)
         if method_of(body) == "initialize":
-            await self._answer(inside.sessions, scope, replayed, send)
+            await self._answer(partial(self._in_session, inside.sessions), scope, replayed, send)
         else:
-            await self._answer(inside.plain, _taking_json(scope), replayed, send)
+            await self._answer(inside.plain.handle_request, _taking_json(scope), replayed, send)
 
     async def close(self) -> None:
         """Ends all sessions and streams."""
@@ -93,15 +99,46 @@ class Door:
         if self._serving:
             await asyncio.gather(self._serving, return_exceptions=True)
 
-    async def _answer(
+    async def _in_session(
         self, manager: "StreamableHTTPSessionManager", scope: Scope, receive: Receive, send: Send
     ) -> None:
-        address = (scope.get("client") or ("",))[0]
+        """Answers a request of a session, or one that opens a session, for which others may have to make room."""
+        fields = dict(scope["headers"])
+        if SESSION_ID in fields:
+            session_id = fields[SESSION_ID].decode("latin-1")
+            with self._sessions.using(session_id):
+                await manager.handle_request(scope, receive, send)
+            if scope["method"] == "DELETE":
+                self._sessions.forget(session_id)
+            return
+        if scope["method"] != "POST" or not _has_handshake(fields):
+            await manager.handle_request(scope, receive, send)
+            return
+        network = network_of(_address(scope))
+        try:
+            while ending := self._sessions.find_superfluous(network):
+                self._sessions.forget(ending)
+                await manager.handle_request(_ending(ending), _no_body, _unheard)
+        except LookupError:
+            raise TurnedAway(503, "too many MCP sessions are in use; come again in a while") from None
+
+        async def note_session(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                for name, value in message.get("headers", ()):
+                    if name.lower() == SESSION_ID:
+                        self._sessions.add(value.decode("latin-1"), network)
+            await send(message)
+
+        with self._sessions.opening(network):
+            await manager.handle_request(scope, receive, note_session)
+
+    async def _answer(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        address = _address(scope)
         if self._open.total() >= self._most or self._open[address] >= self._most // 2:
             raise TurnedAway(503, f"{self._open.total()} MCP requests are open here; come again in a while")
         self._open[address] += 1
         try:
-            await manager.handle_request(_trimmed(scope), receive, send)
+            await app(_trimmed(scope), receive, send)
         finally:
             self._open[address] -= 1
             self._open += Counter()  # forgets those with none
@@ -161,8 +198,9 @@ def _managers(factory: ServerFactory) -> "tuple[StreamableHTTPSessionManager, St
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415 - the lazy import
 
     server = factory()
+    most = MOST_SESSIONS + MOST_OF_ONE_NETWORK  # the bound is that of `OpenSessions`; here some may still be ending
     sessions = StreamableHTTPSessionManager(
-        server, max_request_body_size=MAX_BODY, session_idle_timeout=IDLE_SECONDS, max_sessions=MOST_SESSIONS
+        server, max_request_body_size=MAX_BODY, session_idle_timeout=IDLE_SECONDS, max_sessions=most
     )
     plain = StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=MAX_BODY)
     return sessions, plain
@@ -186,6 +224,31 @@ class _IntoLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self._log.warning("mcp", message=record.getMessage()[:LONGEST_LINE])
+
+
+def _address(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
+
+
+def _has_handshake(fields: dict[bytes, bytes]) -> bool:
+    """Whether a request is of a version of MCP that has sessions; one that names none is."""
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: PLC0415 - the SDK is loaded by now
+
+    return VERSION not in fields or fields[VERSION].decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def _ending(session_id: str) -> Scope:
+    """The request with which its owner would end a session."""
+    headers = [(SESSION_ID, session_id.encode("latin-1")), (b"accept", b"application/json")]
+    return {"type": "http", "method": "DELETE", "path": "/mcp", "query_string": b"", "headers": headers}
+
+
+async def _no_body() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _unheard(_: Message) -> None:
+    pass
 
 
 def _trimmed(scope: Scope) -> Scope:

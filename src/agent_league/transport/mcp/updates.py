@@ -16,7 +16,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from mcp.shared.exceptions import MCPError
 
 from agent_league.transport.changes import Changes
-from agent_league.transport.mcp.door import MOST_SESSIONS
+from agent_league.transport.mcp.open_sessions import MOST_SESSIONS
 
 Context = ServerRequestContext[Any, Any]
 GATHERED_SECONDS = 0.05

@@ -1,0 +1,129 @@
+"""How many calls of one caller are worked on at once.
+
+A caller is known by a good token, else by its network address. Whoever has more calls under way waits for its own, so
+that an opponent with hundreds of connections keeps no player from answering its referee in time. The token is looked at
+only where an address has to wait: a server that isn't crowded pays for a count and nothing else.
+"""
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import Callable
+
+from agent_league.transport.carrier import MAX_BODY, Answer
+from agent_league.transport.rate_limit import network_of
+
+MOST_CALLS = 16
+MOST_BATCHES = 4
+"""Under way of one caller; batches wait for batches alone, since each is up to a hundred calls."""
+WAIT_SECONDS = 0.1
+"""So often one more call of a caller may begin, however long those before it take: some wait for people."""
+MAX_WAITING = 32 * MAX_BODY
+"""Bytes of all calls that wait; nobody else is let in before there is room."""
+BATCH = re.compile(rb"\s*\[")
+TOKEN = re.compile(rb'"auth_token"\s*:\s*"([!#-\[\]-~]{1,4096})"')
+
+TokenCheck = Callable[[str], bool]
+"""Whether a token is a good one."""
+
+
+class TooManyWaiting(Exception):
+    """A call for which there is no room even to wait."""
+
+
+class _Line:
+    """The calls of one caller: how many are under way, and those that wait."""
+
+    __slots__ = ("most", "timer", "under_way", "waiting")
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.under_way = 0
+        self.waiting: deque[asyncio.Future[None]] = deque()
+        self.timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return self.under_way >= self.most or bool(self.waiting)
+
+
+class CallLimits:
+    """The calls under way at one agent."""
+
+    def __init__(self, has_good_token: TokenCheck | None = None) -> None:
+        self._has_good_token = has_good_token
+        self._lines: dict[str, _Line] = {}
+        self._waiting_bytes = 0
+
+    async def answer(self, answer: Answer, body: bytes, bearer: str | None, address: str) -> bytes | None:
+        """Answers a frame as soon as its caller has few enough under way; raises TooManyWaiting."""
+        kind, most = ("batches", MOST_BATCHES) if BATCH.match(body) else ("calls", MOST_CALLS)
+        name = f"{kind} {network_of(address)}"
+        line = self._line(name, most)
+        if line.is_full and (token := self._find_token(body, bearer)):
+            name = f"{kind} with {token}"
+            line = self._line(name, most)
+        if line.is_full:
+            await self._wait(line, len(body))
+        else:
+            line.under_way += 1
+        try:
+            return await answer(body, bearer)
+        finally:
+            self._end(line)
+            if not line.under_way and not line.waiting:
+                self._lines.pop(name, None)
+
+    def _line(self, name: str, most: int) -> _Line:
+        line = self._lines.get(name)
+        if line is None:
+            line = self._lines[name] = _Line(most)
+        return line
+
+    def _find_token(self, body: bytes, bearer: str | None) -> str | None:
+        """The good token that came with a call, beside its message or in it."""
+        if self._has_good_token is None:
+            return None
+        found = TOKEN.search(body)
+        given = (bearer, found[1].decode() if found else None)
+        return next((token for token in given if token and self._has_good_token(token)), None)
+
+    async def _wait(self, line: _Line, size: int) -> None:
+        """Waits for a turn, and takes it."""
+        if self._waiting_bytes + size > MAX_WAITING:
+            raise TooManyWaiting
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line.waiting.append(turn)
+        self._watch(line)
+        self._waiting_bytes += size
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # its turn came at the same moment
+                self._end(line)
+            raise
+        finally:
+            self._waiting_bytes -= size
+
+    def _end(self, line: _Line) -> None:
+        """Lets the next begin, now that a call has ended."""
+        line.under_way -= 1
+        while line.waiting and line.under_way < line.most:
+            self._begin_next(line)
+
+    def _begin_next(self, line: _Line) -> None:
+        turn = line.waiting.popleft()
+        if not turn.done():
+            line.under_way += 1
+            turn.set_result(None)
+
+    def _watch(self, line: _Line) -> None:
+        if line.timer is None:
+            line.timer = asyncio.get_running_loop().call_later(WAIT_SECONDS, self._begin_late, line)
+
+    def _begin_late(self, line: _Line) -> None:
+        line.timer = None
+        if line.waiting:
+            self._begin_next(line)
+        if line.waiting:
+            self._watch(line)

@@ -1,0 +1,141 @@
+"""Reading requests from bytes: httptools, but for a client that offers to go on in another protocol.
+
+Java's HTTP client and `curl --http2` offer HTTP/2 with every first request (`Upgrade: h2c`) and send its body all the
+same; httptools stops before that body, and would read it as the next request. RFC 9110 lets a server ignore the offer,
+so it is taken out of the head and the request is read as any other. Uses public names of httptools alone.
+"""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import httptools
+
+Headers = list[tuple[bytes, bytes]]
+"""Names in lower case, and values."""
+UpgradeWanted = Callable[[bytes, Headers], bool]
+"""Whether an upgrade is taken up, by the address in the request line and the headers."""
+OFFERS = (b"upgrade", b"http2-settings")
+"""Headers of an offer, which `Connection` names as well."""
+PASSED_ON = ("on_message_begin", "on_url", "on_header", "on_body", "on_chunk_header", "on_chunk_complete", "on_status")
+
+
+class NotServed(httptools.HttpParserError):
+    """A request in something else than HTTP/1: the status and the sentence to refuse it with, before the end."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+
+
+class RequestTarget(Protocol):
+    """Whom the parser tells; it keeps the request line's address and the headers of the request that is being read."""
+
+    url: bytes
+    headers: Headers
+
+    def on_message_begin(self) -> None: ...
+    def on_url(self, url: bytes) -> None: ...
+    def on_header(self, name: bytes, value: bytes) -> None: ...
+    def on_headers_complete(self) -> None: ...
+    def on_body(self, body: bytes) -> None: ...
+    def on_message_complete(self) -> None: ...
+
+
+class RequestParser:
+    """A parser with the methods and callbacks of `httptools.HttpRequestParser` that ignores upgrades.
+
+    One that `is_wanted` says yes to is passed on as httptools does: `feed_data` raises HttpParserUpgrade with the
+    number of bytes up to the end of its head. For a request whose offer is ignored, `on_message_begin` comes twice.
+    """
+
+    def __init__(self, target: RequestTarget, is_wanted: UpgradeWanted | None = None) -> None:
+        self._target = target
+        self._is_wanted = is_wanted
+        self._holds_back = False
+        """Whether the head that was just read is not told, because its request is read again or refused."""
+        self._callbacks: Any = SimpleNamespace(
+            on_headers_complete=self._end_head,
+            on_message_complete=self._end_message,
+            **{name: told for name in PASSED_ON if (told := getattr(target, name, None))},
+        )
+        self._parser: httptools.HttpRequestParser = self._new_parser()
+
+    def feed_data(self, data: bytes) -> None:
+        """Reads on; raises HttpParserError, of which NotServed says more, and HttpParserUpgrade."""
+        begin = 0
+        while True:
+            try:
+                self._parser.feed_data(data[begin:] if begin else data)
+            except httptools.HttpParserUpgrade as upgrade:
+                begin += upgrade.args[0]
+                if not self._holds_back:
+                    raise httptools.HttpParserUpgrade(begin) from None
+                self._read_again()
+                continue
+            except httptools.HttpParserError:
+                if self._parser.get_method() == b"PRI":
+                    raise NotServed(505, "this server speaks HTTP/1.1; expected no HTTP/2 preface") from None
+                raise
+            return
+
+    def get_method(self) -> bytes:
+        return self._parser.get_method()
+
+    def get_http_version(self) -> str:
+        return self._parser.get_http_version()
+
+    def should_keep_alive(self) -> bool:
+        return self._parser.should_keep_alive()
+
+    def should_upgrade(self) -> bool:
+        return self._parser.should_upgrade()
+
+    def close(self) -> None:
+        """Forgets the target: the two hold each other."""
+        self._callbacks = self._parser = self._target = None  # type: ignore[assignment]
+
+    def _new_parser(self) -> httptools.HttpRequestParser:
+        parser = httptools.HttpRequestParser(self._callbacks)
+        # What a client sends after `Connection: close` is ignored; without this it would cost it its answer.
+        parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        return parser
+
+    def _end_head(self) -> None:
+        parser = self._parser
+        if parser.should_upgrade():
+            is_wanted = self._is_wanted
+            self._holds_back = is_wanted is None or not is_wanted(self._target.url, self._target.headers)
+            if self._holds_back:
+                return
+        self._target.on_headers_complete()
+
+    def _end_message(self) -> None:
+        if not self._holds_back:
+            self._target.on_message_complete()
+
+    def _read_again(self) -> None:
+        """Reads the head that was held back once more, without its offer; its body comes next."""
+        self._holds_back = False
+        method = self._parser.get_method()
+        if method == b"CONNECT":
+            raise NotServed(405, "this server is no proxy; expected another method than CONNECT")
+        head = [b"%b %b HTTP/%b" % (method, self._target.url, self._parser.get_http_version().encode())]
+        head += [b"%b: %b" % header for header in without_offers(self._target.headers)]
+        self._parser = self._new_parser()
+        self._parser.feed_data(b"\r\n".join((*head, b"", b"")))
+
+
+def without_offers(headers: Headers) -> Headers:
+    """The headers of a request without those of an upgrade."""
+    kept: Headers = []
+    for name, value in headers:
+        if name == b"connection":
+            options = [option.strip() for option in value.split(b",")]
+            value = b", ".join(option for option in options if option.lower() not in OFFERS)  # noqa: PLW2901
+            if not value:
+                continue
+        if name not in OFFERS:
+            kept.append((name, value))
+    return kept

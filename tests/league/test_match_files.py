@@ -1,0 +1,93 @@
+"""Transcripts of finished matches: read one at a time, kept as long as their files stay as they are."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.league import match_files
+from agent_league.league.match_files import MOST_KEPT, MatchFiles
+from agent_league.model.results import MatchResult, Outcome
+from agent_league.storage.paths import DataPaths
+from agent_league.storage.repositories import MatchRepository
+
+LEAGUE = "league_one"
+ENTRY = {"at": "2025-01-15T10:15:00.000Z", "direction": "drawn", "step": 1, "outcome": 8}
+
+
+def finished(home: Path, match_id: str, *entries: dict[str, Any]) -> MatchResult:
+    """A match, with the file that its referee has left."""
+    told = {"status": "WIN", "winner_player_id": "P01"}
+    content = {"referee_id": "REF01", "result": told, "transcript": [ENTRY, *entries]}
+    MatchRepository(LEAGUE, home).save(match_id, content)
+    return MatchResult(match_id, 1, ("P01", "P02"), Outcome.WIN, "P01")
+
+
+class Reading:
+    """Counts what is read, and how much of it at once."""
+
+    def __init__(self) -> None:
+        self.at_once = self.most = self.files = 0
+
+    async def offload(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        try:
+            return await asyncio.to_thread(work, *arguments)
+        finally:
+            self.at_once -= 1
+
+
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
+    counted, read = Reading(), match_files.read_match
+
+    def read_match(*arguments: Any) -> Any:
+        counted.files += 1
+        return read(*arguments)
+
+    monkeypatch.setattr(match_files, "read_match", read_match)
+    return counted
+
+
+async def test_however_many_ask_each_file_is_read_once_and_one_at_a_time(tmp_path: Path, reading: Reading) -> None:
+    files = MatchFiles(tmp_path, LEAGUE, reading.offload)
+    results = [finished(tmp_path, f"R1M{number}") for number in range(1, 4)]
+    told = await asyncio.gather(*(files.transcript(result, "REF01") for result in results * 30))
+    assert told == [([ENTRY], None)] * 90
+    assert (reading.files, reading.most) == (3, 1)
+
+
+async def test_a_file_that_is_written_anew_is_read_anew(tmp_path: Path, reading: Reading) -> None:
+    files = MatchFiles(tmp_path, LEAGUE, reading.offload)
+    result = finished(tmp_path, "R1M1")
+    assert await files.transcript(result, "REF01") == ([ENTRY], None)
+    finished(tmp_path, "R1M1", {**ENTRY, "step": 2})
+    shown, _ = await files.transcript(result, "REF01")
+    assert shown is not None
+    assert [entry["step"] for entry in shown] == [1, 2]
+    DataPaths(tmp_path).match(LEAGUE, "R1M1").unlink()
+    assert (await files.transcript(result, "REF01"))[0] is None
+
+
+async def test_so_many_are_kept_and_no_more(tmp_path: Path, reading: Reading) -> None:
+    files = MatchFiles(tmp_path, LEAGUE, reading.offload)
+    results = [finished(tmp_path, f"R1M{number}") for number in range(1, MOST_KEPT + 6)]
+    for result in results:
+        await files.transcript(result, "REF01")
+    assert len(files._kept) == MOST_KEPT
+    await files.transcript(results[-1], "REF01")
+    assert reading.files == len(results)
+    await files.transcript(results[0], "REF01")
+    assert reading.files == len(results) + 1
+
+
+async def test_tokens_in_a_file_are_struck_out_all_the_same(tmp_path: Path, reading: Reading) -> None:
+    files = MatchFiles(tmp_path, LEAGUE, reading.offload)
+    tokens = ["tok-p01-" + "x" * 40, "eyJhbGciOi.eyJpc3MiOi.c2lnbmVk"]
+    result = finished(tmp_path, "R1M1", *({**ENTRY, "message": f"it is {token}"} for token in tokens))
+    shown, _ = await files.transcript(result, "REF01")
+    assert json.dumps(shown).count("[redacted]") == 2
