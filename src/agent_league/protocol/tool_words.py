@@ -325,9 +325,12 @@ FIELDS: Mapping[str, Mapping[str, Any] | str] = {
     "match_token": "What vouches for the referee at a player; a secret.",
     "token_sha256": "The hash of the player's token.",
     "scoring": "Points for a win, a draw, a loss and a technical loss.",
-    "limits": "The league's limits, in place of the referee's own: seconds to join (`join_sec`; for players of"
-    " league.v1 `v1_join_sec`, where that differs) and to move (`move_sec`), `attempts` in all for one question, and"
-    " seconds before the second (`base_delay_sec`).",
+    "limits": "The league's limits, in place of the referee's own.",
+    "join_sec": "Seconds to answer an invitation.",
+    "v1_join_sec": "The same for a player of league.v1, where that differs.",
+    "move_sec": "Seconds to answer a question.",
+    "attempts": "How often a question is asked, in all.",
+    "base_delay_sec": "Seconds before the second attempt.",
     "league_uuid": "What this league is called in league.v1; no other league has it.",
     "players": "The two players.",
     "state": "The state it is in.",
