@@ -61,7 +61,7 @@ class Rulebook:
             game_type = self._own_game
         if not isinstance(game_type, str):
             raise wrong_type("game_type", "a string", game_type)
-        return await self._made_once(f"rules {game_type} {self._written()}", partial(self._rules, game_type))
+        return await self._made_once(f"rules {game_type} {self._version()}", partial(self._rules, game_type))
 
     async def get_protocol(self, params: Mapping[str, Any]) -> Reply:
         wanted, all_of_them = params.get("message_type"), params.get("schemas")
@@ -103,12 +103,14 @@ class Rulebook:
                 raise _unknown("game_type", list(game_types()), game_type) from None
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the rules can't be read here: {error}") from None
 
-    def _written(self) -> int:
-        """When the parameters of games were written last."""
+    def _version(self) -> str:
+        """What changes with the parameters of games: when they were written, and those of a manager's league."""
+        league = self._league() if self._league else None
         try:
-            return (self._settings.home / GAMES_FILE).stat().st_mtime_ns
+            written = (self._settings.home / GAMES_FILE).stat().st_mtime_ns
         except OSError:
-            return 0
+            written = 0
+        return f"{written} {league.game_parameters if league else ''}"
 
     def _games(self) -> GamesRegistry:
         """The parameters of games, from this agent's own SHARED folder; a manager's game is as its league has it."""
