@@ -150,8 +150,7 @@ class Asker:
             except CallFailed as error:
                 how = _termination(error, question)
                 self.breaker.failures += error.code.retryable
-                more = attempt < attempts and not self.breaker.is_open
-                wait = self._wait_after(error, attempt) if more else None
+                wait = self._wait_after(error, attempt) if attempt < attempts else None
                 mishap = self._tell(call, error, attempt, wait)
                 if question.tell_opponent:
                     question.tell_opponent(mishap)

@@ -314,9 +314,11 @@ class Retelling:
         return None
 
     def _another_attempt(self, player_id: str, line: Line, attempt: int) -> bool:
+        """Whether it is asked again; files without `limits` are of when an open breaker cut attempts short."""
         limits = self._file.attempts
         self._failures[player_id] = self._failures.get(player_id, 0) + (line.error_code in SILENT)
-        return attempt < limits.max and self._failures[player_id] < limits.failure_threshold
+        is_cut = self._file.limits is None and self._failures[player_id] >= limits.failure_threshold
+        return attempt < limits.max and not is_cut
 
     def _check_told(self, told: tuple[int, Line], failure: Line, attempt: int, *, more: bool) -> None:
         number, line = told
