@@ -42,6 +42,7 @@ def slow() -> Slow:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is let in because of time."""
     monkeypatch.setattr(call_limits, "WAIT_SECONDS", 3600)
+    monkeypatch.setattr(call_limits, "BATCH_WAIT_SECONDS", 3600)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from agent_league.errors import ErrorCode, FrameCode, Refusal
 from agent_league.protocol import v2
-from agent_league.transport import jsonrpc
+from agent_league.transport import dispatch, jsonrpc
 from tests.protocol.examples_v1 import example as v1
 from tests.transport.desk import QUERY, Desk, call, notification, refuse
 
@@ -378,3 +378,17 @@ def test_every_shape_is_turned_away_in_itself(desk: Desk) -> None:
     assert turned_away(desk, BROKEN)["error_code"] == "E014"
     assert turned_away(desk, {"message_type": "NOBODY_KNOWS"})["result"]["error_code"] == "E014"
     assert not desk.order
+
+
+async def test_slow_calls_of_a_batch_hold_up_the_next_for_a_moment_and_are_never_many(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "BATCH_PATIENCE", 0.001)
+    desk.together = asyncio.Barrier(dispatch.MOST_SLOW)
+    async with asyncio.timeout(20):
+        assert len(await desk.post([call() for _ in range(3 * dispatch.MOST_SLOW)])) == 3 * dispatch.MOST_SLOW
+    desk.together = asyncio.Barrier(dispatch.MOST_SLOW + 1)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await desk.post([call() for _ in range(3 * dispatch.MOST_SLOW)])
+    assert len(desk.asked) == 4 * dispatch.MOST_SLOW

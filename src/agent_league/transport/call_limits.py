@@ -16,8 +16,10 @@ from agent_league.transport.rate_limit import network_of
 MOST_CALLS = 16
 MOST_BATCHES = 4
 """Under way of one caller; batches wait for batches alone, since each is up to a hundred calls."""
-WAIT_SECONDS = 0.1
+WAIT_SECONDS = 0.25
 """So often one more call of a caller may begin, however long those before it take: some wait for people."""
+BATCH_WAIT_SECONDS = 5.0
+"""The same for batches, which are large and wait for nobody as a rule."""
 MAX_WAITING = 32 * MAX_BODY
 """Bytes of all calls that wait; nobody else is let in before there is room."""
 BATCH = re.compile(rb"\s*\[")
@@ -119,7 +121,8 @@ class CallLimits:
 
     def _watch(self, line: _Line) -> None:
         if line.timer is None:
-            line.timer = asyncio.get_running_loop().call_later(WAIT_SECONDS, self._begin_late, line)
+            seconds = BATCH_WAIT_SECONDS if line.most == MOST_BATCHES else WAIT_SECONDS
+            line.timer = asyncio.get_running_loop().call_later(seconds, self._begin_late, line)
 
     def _begin_late(self, line: _Line) -> None:
         line.timer = None

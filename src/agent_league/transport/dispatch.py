@@ -46,6 +46,8 @@ Unregistered = Callable[[str, str], None]
 OK: Mapping[str, Any] = {"status": "ok"}
 BATCH_PATIENCE = 0.1
 """Seconds after which a call of a batch no longer holds up the next."""
+MOST_SLOW = 8
+"""Calls of a batch that are waited for before the next begins, however long they take."""
 NOT_ASKED = "nothing was done, ask again"
 NOT_TOLD = "this call was made, but its answer has no room any more: ask for it alone"
 SOMEBODY: Mapping[Caller, str] = {
@@ -290,6 +292,9 @@ class Dispatcher:
             for frame in frames:
                 answering.append(group.create_task(answer(frame)))
                 await asyncio.wait(answering[-1:], timeout=BATCH_PATIENCE)
+                slow = [task for task in answering if not task.done()]
+                if len(slow) >= MOST_SLOW:
+                    await asyncio.wait(slow, return_when=asyncio.FIRST_COMPLETED)
         return [found for task in answering if (found := task.result()) is not None] or None
 
     async def _answer_one(self, frame: Any, bearer: str | None, path: str | None, received: ReceivedCall) -> Any:
