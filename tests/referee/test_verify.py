@@ -108,8 +108,8 @@ async def test_a_match_with_a_player_of_other_manners_holds(home: Path) -> None:
         return {"status": "received"}
 
     pushes: list[asyncio.Task[Any]] = []
-    unknown = in_turn(Raw(b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "what?"}, "id": 1}'))
-    joined = b'{"jsonrpc": "2.0", "result": {"message": {"accepted": true}}, "id": 1}'
+    unknown = in_turn(Raw(b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "what?"}, "id": null}'))
+    joined = b'{"jsonrpc": "2.0", "result": {"message": {"accepted": true}}, "id": null}'
     async with hall(home, clock=VirtualClock()) as match:
         match.pair(
             b={

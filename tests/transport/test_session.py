@@ -428,6 +428,17 @@ async def test_a_clock_that_is_hours_wrong_does_not_make_good_tokens_bad(log: Js
         await agent.session.check_manager(manager_token("P01"))
 
 
+@in_virtual_time
+async def test_a_referee_that_goes_by_a_name_of_its_own_is_known_by_its_match_token(log: JsonLogger) -> None:
+    agent = Agent(log)
+    agent.meets(always(ACCEPTED))
+    await agent.session.register()
+    await agent.session.check_match(match_token(), "R1M1", "my-referee")
+    for other in ("REF02", "P01"):
+        with pytest.raises(Refusal):
+            await agent.session.check_match(match_token(), "R1M1", other)
+
+
 async def with_time(_: Any) -> Any:
     """A manager that tells the right time."""
     return {**STILL_THERE, "timestamp": format_utc(VirtualClock().now())}

@@ -52,10 +52,15 @@ def likeness(name: str) -> str:
     return _normalised(name).translate(_ALIKE)
 
 
+def is_league_id(name: str) -> bool:
+    """Whether a name has the form of the ids that a league gives, such as P01, REF02 or player_001."""
+    return _IDS.fullmatch(_normalised(name)) is not None
+
+
 def is_reserved(name: str, role: str) -> bool:
     """Whether a name looks like an id of the league, or like a role other than that of its owner."""
     plain = _normalised(name)
-    return (plain in _ROLES and plain != role) or _IDS.fullmatch(plain) is not None
+    return (plain in _ROLES and plain != role) or is_league_id(name)
 
 
 def _normalised(name: str) -> str:

@@ -161,12 +161,15 @@ class Verifier:
         self._signatures = jwt.PyJWS(algorithms=[ALGORITHM])
         self._good: dict[str, Claims] = {}
 
-    def check_match(self, token: str, *, match_id: str, referee_id: str, player_id: str, now: datetime) -> float:
-        """Raises a Refusal (E012) unless this referee may show it to this player for this match; until when it may."""
+    def check_match(self, token: str, *, match_id: str, referee_id: str | None, player_id: str, now: datetime) -> float:
+        """Raises a Refusal (E012) unless this referee may show it to this player for this match; until when it may.
+
+        A referee that goes by a name of its own (`referee_id` None) is known by the token.
+        """
         claims = self._claims(token, "match", player_id, now)
         if claims.sub != match_id:
             raise _refused(f"it is for match {claims.sub!r}, not {match_id!r:.100}")
-        if claims.ref != referee_id:
+        if referee_id is not None and claims.ref != referee_id:
             raise _refused(f"it was given to {claims.ref!r}, not to {referee_id!r:.100}")
         if player_id not in claims.players:
             raise _refused(f"{player_id!r} is not one of its players")

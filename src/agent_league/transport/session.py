@@ -18,7 +18,7 @@ from agent_league.clock import Clock, format_utc, parse_utc
 from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, OtherAnswer, Refusal
 from agent_league.log import JsonLogger, redacted
 from agent_league.model.agents import Role
-from agent_league.model.names import is_safe_name, printable
+from agent_league.model.names import is_league_id, is_safe_name, printable
 from agent_league.protocol import v2
 from agent_league.protocol.checks import shown
 from agent_league.protocol.envelope import Message
@@ -384,8 +384,13 @@ class Session:
             known = self._referees.get(match_id)
             if known and known_by_hash(given, known):
                 return
+            goes_by_id = self._manners.strict or is_league_id(referee_id)
             check = partial(
-                verifier.check_match, given, match_id=match_id, referee_id=referee_id, player_id=self.agent_id
+                verifier.check_match,
+                given,
+                match_id=match_id,
+                referee_id=referee_id if goes_by_id else None,
+                player_id=self.agent_id,
             )
             good_until = await self._in_time(check)
             self._remember((given, match_id, referee_id), good_until)
