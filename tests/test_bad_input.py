@@ -112,10 +112,18 @@ class Arena:
         assert token
         return token
 
+    def health(self, role: str) -> Json:
+        """What the agent says of itself, asked in its loop."""
+
+        async def ask() -> Json:
+            return self.agents[role].health()
+
+        return self.run(ask())
+
     def state(self, role: str) -> Json:
         """All that a message to this agent could change."""
         agent = self.agents[role]
-        health = {name: value for name, value in agent.health().items() if name != "running_matches"}
+        health = {name: value for name, value in self.health(role).items() if name != "running_matches"}
         if isinstance(agent, LeagueManager):
             season = agent.season
             members = [
@@ -137,7 +145,7 @@ class Arena:
 
     def assert_alive(self, role: str) -> None:
         """Health and a correct call are answered as ever."""
-        assert self.agents[role].health()["status"] == "ok"
+        assert self.health(role)["status"] == "ok"
         method, field, value = CORRECT_CALL[role]
         answer = self.call(role, self.correct[role][method])
         assert answer["result"].get(field) == value, answer

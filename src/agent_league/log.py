@@ -5,7 +5,6 @@ once; what comes by the thousand (messages, decisions) is kept for a moment and 
 to its bound is renamed, and the oldest of those goes.
 """
 
-import asyncio
 import errno
 import json
 import os
@@ -16,11 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
 
 from agent_league.clock import format_second
+
+if TYPE_CHECKING:
+    import asyncio
 
 LEVELS = {"DEBUG": 10, "INFO": 20, "WARN": 30, "WARNING": 30, "ERROR": 40}
 SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "application_key", "match_key", "token"})
@@ -205,6 +207,8 @@ class JsonLogger:
         if self._waiting_bytes >= WAITING_BYTES or self._closed:
             self.flush()
         elif self._timer is None:
+            import asyncio  # noqa: PLC0415 - commands that only look at logs start without it
+
             try:
                 loop = asyncio.get_running_loop()
             except RuntimeError:  # nobody would come back to it

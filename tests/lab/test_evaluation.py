@@ -459,7 +459,7 @@ async def test_a_silent_player_costs_little_time_and_says_why() -> None:
     assert (len(first.games), len(second.games)) == (2, 1)
     assert first.technical == {"move_timeout": 2}
     assert "5 failures in a row" in first.cut_short
-    assert found.timeouts == 5 + 3
+    assert found.timeouts == 2 * 3 + 3 * 3, "three attempts for every question"
     assert verdicts(found)[TIMEOUTS : WINS + 1] == [Judgement.FAIL, Judgement.FAIL, Judgement.NOT_JUDGED]
 
 

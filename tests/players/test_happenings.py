@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agent_league.config import ConfigLoader
 from agent_league.model.results import StandingsRow
 from agent_league.players import app
 from agent_league.players.happenings import (
@@ -82,7 +83,8 @@ async def test_of_what_nobody_watches_nothing_is_made(home: Path, monkeypatch: p
 
 @pytest.mark.parametrize("wrong", [{"rank": "first"}, {"points": None}, {"player_id": 7}, {"wins": True}])
 async def test_a_table_with_a_wrong_row_is_refused_whether_or_not_anybody_looks(home: Path, wrong: Any) -> None:
-    async with chair(home) as seat:
+    strict = ConfigLoader(home, {"tolerance.strict": True}).load_system()
+    async with chair(home, system=strict) as seat:
         seat.player._watch = None
         notice = seat.manager.message("LEAGUE_STANDINGS_UPDATE", round_id=1, standings=[ROW, {**ROW, **wrong}])
         answer = await seat.call("update_standings", notice)

@@ -29,7 +29,7 @@ def failing(count: int, fault: Script) -> Script:
 
 def frame(**content: Any) -> Script:
     async def script(_: Params) -> Any:
-        raise Raw(json.dumps({"jsonrpc": "2.0", "id": 1, **content}).encode())
+        raise Raw(json.dumps({"jsonrpc": "2.0", "id": None, **content}).encode())
 
     return script
 

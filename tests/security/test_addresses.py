@@ -167,7 +167,7 @@ async def play_with(home: Path, endpoint: str) -> tuple[list[Any], dict[str, str
     carrier = HttpCarrier()
     try:
         async with hosted(make_plan(ConfigLoader(home, LIMITS), request), guests=1) as league:
-            guest = ScriptedPlayer("P04", endpoint)
+            guest = ScriptedPlayer("Guest P04", endpoint)
             assert (await guest.register(carrier, f"http://localhost:{port}/mcp"))["status"] == "ACCEPTED"
             await league.completed()
     finally:

@@ -165,6 +165,13 @@ def lose_for_nothing(evidence: Evidence) -> None:
     change_match(evidence, outcome="TECHNICAL_LOSS", terminations={"P01": "join_timeout"})
 
 
+def void_what_was_played(evidence: Evidence) -> None:
+    match_id, row = next((key, row) for key, row in evidence.matches.items() if row.result)
+    ends = {row.player_a: "void", row.player_b: "void"}
+    changed: MatchRow = replace(row, result={**(row.result or {}), "terminations": ends})
+    evidence.matches = {**evidence.matches, match_id: changed}
+
+
 TAMPERS: list[tuple[Tamper, str]] = [
     (drop_result, "each_pair_has_one_result"),
     (take_points, "standings_follow_from_the_matches"),
@@ -187,6 +194,7 @@ TAMPERS: list[tuple[Tamper, str]] = [
     (log_a_token, "no_token_is_written"),
     (forget_to_tell, "everybody_knows_the_end"),
     (lose_for_nothing, "nobody_loses_without_a_fault"),
+    (void_what_was_played, "only_what_a_silent_referee_took_is_void"),
 ]
 
 

@@ -20,7 +20,7 @@ REFUSED = {"message_type": "LEAGUE_ERROR", "error_code": "E012", "message": "no"
 
 
 def framed(**fields: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": 1, **fields}).encode()
+    return json.dumps({"jsonrpc": "2.0", "id": None, **fields}).encode()
 
 
 def network(answer: bytes) -> MemoryNetwork:

@@ -23,7 +23,7 @@ from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.memory import MemoryNetwork
 
-INSIDE = "http://inside.invalid/"
+INSIDE = "http://inside.invalid:8000/"
 """Where those in this process are; nobody else can be there."""
 MANAGER = f"{INSIDE}manager"
 SEAT_SECONDS = 30
