@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import asyncio
 
 LEVELS = {"DEBUG": 10, "INFO": 20, "WARN": 30, "WARNING": 30, "ERROR": 40}
+SENT, RECEIVED, UNANSWERED = "message_sent", "message_received", "message_unanswered"
+MESSAGE_EVENTS = (SENT, RECEIVED, UNANSWERED)
 SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "application_key", "match_key", "token"})
 REDACTED = "[redacted]"
 KEPT_SECRETS = 4

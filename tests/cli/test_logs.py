@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from agent_league.arena.log_trace import PIECE, Trace, key_of
-from agent_league.log import JsonLogger
-from agent_league.transport.message_log import MESSAGE_EVENTS, RECEIVED, SENT
+from agent_league.log import MESSAGE_EVENTS, RECEIVED, SENT, JsonLogger
 from tests.cli.command import LEAGUE, Running
 from tests.cli.leagues import said
 

@@ -23,9 +23,9 @@ from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.errors import PortInUse
 from agent_league.league.takeover import open_store, taken_up
+from agent_league.log import MESSAGE_EVENTS
 from agent_league.model.events import LeagueCompleted
 from agent_league.model.results import StandingsRow
-from agent_league.transport.message_log import MESSAGE_EVENTS
 from tests.arena.test_beginning import ANN
 from tests.cli.command import (
     BOUND,

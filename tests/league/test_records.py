@@ -9,12 +9,12 @@ import pytest
 
 from agent_league.league.queries import Queries
 from agent_league.league.takeover import open_store
+from agent_league.log import MESSAGE_EVENTS
 from agent_league.model.events import AgentRegistered, Event
 from agent_league.storage.files import json_bytes
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import StandingsRepository
 from agent_league.testing.peers import Params, ScriptedPlayer
-from agent_league.transport.message_log import MESSAGE_EVENTS
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, MANAGER, Office, within
 from tests.league.scripted_referee import won_by_lowest

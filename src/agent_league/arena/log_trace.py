@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.league.match_files import BadMatchFile, load_match_file
+from agent_league.log import MESSAGE_EVENTS
 from agent_league.model.names import is_safe_name
 from agent_league.referee.transcript import in_order
 from agent_league.storage.files import read_json
 from agent_league.storage.paths import DataPaths
-from agent_league.transport.message_log import MESSAGE_EVENTS
 
 Line = Mapping[str, Any]
 Key = tuple[str, int]

@@ -13,9 +13,8 @@ import typer
 from agent_league.cli.options import LookedAt, open_existing_home, say
 from agent_league.cli.printing import console_out
 from agent_league.errors import UserError
-from agent_league.log import LEVELS
+from agent_league.log import LEVELS, MESSAGE_EVENTS, RECEIVED, SENT, UNANSWERED
 from agent_league.model.names import is_safe_name, printable, there_are
-from agent_league.transport.message_log import MESSAGE_EVENTS, RECEIVED, SENT, UNANSWERED
 
 if TYPE_CHECKING:
     from agent_league.arena.log_trace import Trace

@@ -16,13 +16,11 @@ import orjson
 
 from agent_league.clock import format_second
 from agent_league.errors import CallFailed
-from agent_league.log import JsonLogger, redact_json, redact_text
+from agent_league.log import RECEIVED, SENT, UNANSWERED, JsonLogger, redact_json, redact_text
 from agent_league.protocol.methods import Caller
 from agent_league.transport.caller import CALLER_ADDRESS, Address
 from agent_league.transport.carrier import Carrier
 
-SENT, RECEIVED, UNANSWERED = "message_sent", "message_received", "message_unanswered"
-MESSAGE_EVENTS = (SENT, RECEIVED, UNANSWERED)
 LONGEST_MESSAGE = 4096
 """Bytes; of a longer message its line has the beginning and the length: a table of many goes to each of them."""
 SHOWN_BYTES = 1000
