@@ -379,7 +379,7 @@ def test_a_manager_goes_on_with_an_unfinished_league_unless_told_to_begin_anothe
             third.prints("The data of an earlier league was moved to ")
             third.prints("Waiting for 4 players and 1 referee")
             assert "Going on" not in third.text
-            assert call(f"http://localhost:{port}/mcp", "league_query", query)["error_code"] == "E012"
+            assert call(f"http://localhost:{port}/mcp", "league_query", query)["error_code"] == "E005"
             third.signal(signal.SIGINT)
             assert_clean(third)
         player.signal(signal.SIGINT)

@@ -147,7 +147,9 @@ class ManagerBench(Bench):
     def write_report(
         self, referee: StandInReferee, match_id: str, players: tuple[str, str], round_id: Any, winner: str | None
     ) -> dict[str, Any]:
+        """A report whose details agree with its winner: a league may judge by them."""
         a, b = players
+        drawn = 7 if winner == b else 8
         return v2.MatchResultReport.write(
             **self.envelope(f"referee:{referee.referee_id}", f"conv-{match_id.lower()}-report"),
             auth_token=referee.token,
@@ -158,7 +160,7 @@ class ManagerBench(Bench):
             result={
                 "winner": winner,
                 "score": {player: 1 if winner is None else 3 * (player == winner) for player in players},
-                "details": {"drawn_number": 8, "choices": {a: "even", b: "even" if winner is None else "odd"}},
+                "details": {"drawn_number": drawn, "choices": {a: "even", b: "even" if winner is None else "odd"}},
                 "status": "DRAW" if winner is None else "WIN",
             },
         ).to_wire()

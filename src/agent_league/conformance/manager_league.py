@@ -246,7 +246,7 @@ async def _wrong_winner(bench: ManagerBench) -> Finding:
     bench.must_run()
     referee, match_id = _first(bench)
     report = bench.report(referee, match_id, players_of(referee.orders[match_id])[0])
-    report = {**report, "result": {**report["result"], "winner": "P98", "score": {"P98": 3}}}
+    report = {**report, "result": {**report["result"], "winner": "P98", "score": {"P98": 3}, "details": {}}}
     return judge_refusal(await bench.ask("report_match_result", report), "E002")
 
 
