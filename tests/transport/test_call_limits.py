@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from itertools import pairwise
 
 import pytest
 
@@ -114,6 +115,23 @@ async def test_few_large_calls_of_one_address_and_of_all_strangers_are_under_way
     assert await asyncio.gather(*calls) == [large] * 22
     await asyncio.gather(*small, with_token)
     assert slow.most == MOST_LARGE_OF_ALL + 2
+
+
+async def test_between_large_calls_that_take_no_time_others_get_their_turn() -> None:
+    limits, begun, seen = CallLimits(), 0, [0]
+
+    async def answer(body: bytes, bearer: str | None) -> bytes | None:
+        nonlocal begun
+        begun += 1
+        return None
+
+    large = [limits.answer(answer, b" " * (LARGE_BYTES + 1), None, f"10.0.1.{number}") for number in range(20)]
+    calls = [asyncio.create_task(call) for call in large]
+    while begun < len(calls):
+        await asyncio.sleep(0)
+        seen.append(begun)
+    assert max(later - earlier for earlier, later in pairwise(seen)) == 1
+    await asyncio.gather(*calls)
 
 
 @pytest.mark.usefixtures("patient")

@@ -17,7 +17,7 @@ from agent_league.transport.rate_limit import network_of
 MOST_CALLS = 16
 MOST_BATCHES = 4
 """Under way of one caller; batches wait for batches alone, since each is up to a hundred calls."""
-LARGE_BYTES = 64 * 1024
+LARGE_BYTES = 16 * 1024
 MOST_LARGE = 2
 """Calls of one caller with a body of more than that: what is read from it may take twenty times its bytes."""
 MOST_LARGE_OF_ALL = 4
@@ -61,6 +61,7 @@ class CallLimits:
     def __init__(self, has_good_token: TokenCheck | None = None) -> None:
         self._has_good_token = has_good_token
         self._lines: dict[str, _Line] = {}
+        self._beginning_large = asyncio.Lock()
         self._waiting_bytes = 0
 
     async def answer(self, answer: Answer, body: bytes, bearer: str | None, address: str) -> bytes | None:
@@ -83,13 +84,18 @@ class CallLimits:
             self._leave(name, line)
 
     async def _answer_large(self, answer: Answer, body: bytes, bearer: str | None, address: str) -> bytes | None:
-        """The same for a body that takes much memory once it is read, be it a batch or not."""
+        """The same for a body that takes much memory and time to read, be it a batch or not.
+
+        Between two of them everybody else gets a turn: most take no longer than it takes to read them.
+        """
         token = self._find_token(body, bearer)
         async with AsyncExitStack() as turns:
             whose = f"with {token}" if token else network_of(address)
             await turns.enter_async_context(self._turn(f"large {whose}", MOST_LARGE, len(body)))
             if token is None:
                 await turns.enter_async_context(self._turn("large of all", MOST_LARGE_OF_ALL, len(body)))
+            async with self._beginning_large:
+                await asyncio.sleep(0)
             return await answer(body, bearer)
 
     @asynccontextmanager
