@@ -18,15 +18,15 @@ MOST_CALLS = 16
 MOST_BATCHES = 4
 """Under way of one caller; batches wait for batches alone, since each is up to a hundred calls."""
 LARGE_BYTES = 16 * 1024
-MOST_LARGE = 2
+MOST_LARGE = 1
 """Calls of one caller with a body of more than that: what is read from it may take twenty times its bytes."""
-MOST_LARGE_OF_ALL = 4
+MOST_LARGE_OF_ALL = 2
 """The same of all callers without a good token, who may have many addresses."""
 WAIT_SECONDS = 0.25
 """So often one more call of a caller may begin, however long those before it take: some wait for people."""
 BATCH_WAIT_SECONDS = 5.0
 """The same for batches and large calls, which wait for nobody as a rule."""
-MAX_WAITING = 32 * MAX_BODY
+MAX_WAITING = 16 * MAX_BODY
 """Bytes of all calls that wait; nobody else is let in before there is room."""
 BATCH = re.compile(rb"\s*\[")
 TOKEN = re.compile(rb'"auth_token"\s*:\s*"([!#-\[\]-~]{1,4096})"')
