@@ -3,11 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from itertools import pairwise
 
 import pytest
 
 from agent_league.transport import call_limits
-from agent_league.transport.call_limits import MOST_BATCHES, MOST_CALLS, CallLimits, TooManyWaiting
+from agent_league.transport.call_limits import (
+    LARGE_BYTES,
+    MOST_BATCHES,
+    MOST_CALLS,
+    MOST_LARGE,
+    MOST_LARGE_OF_ALL,
+    CallLimits,
+    TooManyWaiting,
+)
 from agent_league.transport.http_connections import MAX_UNREAD
 from agent_league.transport.http_server import AgentApp, HttpServer
 from tests.transport.wire import connected, fetch, plainly, request, until
@@ -86,6 +95,43 @@ async def test_another_address_a_good_token_and_a_single_call_beside_batches_don
     assert not bad[0].done()
     slow.go_on.set()
     await asyncio.gather(*calls, *bad)
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("begins", [b"{", b"["], ids=["calls", "batches"])
+async def test_few_large_calls_of_one_address_and_of_all_strangers_are_under_way(
+    limits: CallLimits, slow: Slow, begins: bytes
+) -> None:
+    large = begins + b" " * LARGE_BYTES
+    calls = begin(limits, slow, 6, large)
+    await until(lambda: slow.under_way == MOST_LARGE)
+    calls += [call for number in range(8) for call in begin(limits, slow, 2, large, f"10.0.1.{number}")]
+    await until(lambda: slow.under_way == MOST_LARGE_OF_ALL)
+    small = begin(limits, slow, 1)  # not held up by them
+    await until(lambda: slow.under_way == MOST_LARGE_OF_ALL + 1)
+    with_token = asyncio.create_task(limits.answer(slow.answer, large, GOOD, "10.0.0.1"))
+    await until(lambda: slow.under_way == MOST_LARGE_OF_ALL + 2)
+    slow.go_on.set()
+    assert await asyncio.gather(*calls) == [large] * 22
+    await asyncio.gather(*small, with_token)
+    assert slow.most == MOST_LARGE_OF_ALL + 2
+
+
+async def test_between_large_calls_that_take_no_time_others_get_their_turn() -> None:
+    limits, begun, seen = CallLimits(), 0, [0]
+
+    async def answer(body: bytes, bearer: str | None) -> bytes | None:
+        nonlocal begun
+        begun += 1
+        return None
+
+    large = [limits.answer(answer, b" " * (LARGE_BYTES + 1), None, f"10.0.1.{number}") for number in range(20)]
+    calls = [asyncio.create_task(call) for call in large]
+    while begun < len(calls):
+        await asyncio.sleep(0)
+        seen.append(begun)
+    assert max(later - earlier for earlier, later in pairwise(seen)) == 1
+    await asyncio.gather(*calls)
 
 
 @pytest.mark.usefixtures("patient")

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from agent_league.clock import parse_utc
 from agent_league.errors import CallFailed
 from agent_league.log import REDACTED, JsonLogger, redact_json, redact_text, redacted
+from agent_league.protocol import v2
 from agent_league.transport.dispatch import Dispatcher
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_server import AgentApp, HttpServer
 from agent_league.transport.message_log import LONGEST_MESSAGE, REFUSED_IN_FULL, MessageLog
+from tests.protocol.examples import requests_by_method
 from tests.transport.desk import QUERY, Desk, call, refuse
 
 TOKEN = "tok-p01-abcdef0123456789"
@@ -31,7 +33,7 @@ class LoggedDesk(Desk):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.messages = MessageLog(self.log)
-        tools = {"league_query": self.take, "get_standings": self.take}
+        tools = dict.fromkeys(("league_query", "get_standings", "register_player"), self.take)
         self.dispatcher = Dispatcher(self, tools, self.clock, self.log, messages=self.messages)
         self.caller_log = JsonLogger("caller", log_root=folder)
         self.server = HttpServer(AgentApp(self.dispatcher.answer, dict), "127.0.0.1", 0, "a test")
@@ -162,6 +164,29 @@ async def test_refused_calls_without_a_good_token_are_counted_beyond_the_first_t
     assert (told["event_type"], told["address"], told["calls"]) == ("calls_refused", "127.0.0.1", 150)
     assert told["in_full"] == 10
     assert told["error_codes"] == {"E012": 100, "-32700": 50}
+
+
+async def test_rejected_registrations_are_counted_beyond_the_first_ten(desk: LoggedDesk, carrier: Any) -> None:
+    desk.reply = v2.LeagueRegisterResponse.write(
+        sender="league_manager", timestamp="2025-01-15T10:15:00Z", conversation_id="c", status="REJECTED", reason="no"
+    )
+    request = {**requests_by_method()["register_player"]["params"], "sender": None}  # which is put up with, and noted
+    body = json.dumps(call("register_player", params=request)).encode()
+    for _ in range(100):
+        await carrier.exchange(desk.endpoint, body, 10)
+    events = Counter(line["event_type"] for line in desk.lines(desk.log))
+    assert events == {"message_received": 10, "message_sent": 10, "tolerated": 10}
+    desk.log.close()
+    assert desk.lines(desk.log)[-1]["error_codes"] == {"REJECTED": 100}
+
+
+async def test_calls_that_the_mcp_side_answers_are_counted_as_all_that_anybody_may_make(
+    desk: LoggedDesk, carrier: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk.messages.open, "_in_full", 5)
+    for _ in range(20):
+        await carrier.exchange(desk.endpoint, json.dumps(call("tools/list")).encode(), 10)
+    assert Counter(line["event_type"] for line in desk.lines(desk.log)) == {"message_received": 5}
 
 
 async def test_who_has_a_good_token_is_logged_in_full_beside_a_flood_from_the_same_address(

@@ -10,7 +10,7 @@ from agent_league.model.agents import PLAINLY, How, Role
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import served_by
-from agent_league.protocol.spellings import Frame
+from agent_league.protocol.spellings import RUN_PATH, Frame
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.transport.reception import ACKNOWLEDGED, Asked, Reception, mended
 from tests.protocol.examples_v1 import MESSAGES as V1
@@ -217,6 +217,15 @@ def test_the_order_of_a_match_may_call_itself_what_it_likes(name: str) -> None:
     asked = reception(Role.REFEREE).read(request(name, {"message_type": "RUN_MATCH", "match_id": "R1M1"}))
     assert (asked.method, asked.params["message_type"]) == ("start_match", "START_MATCH")
     assert "'message_type' 'RUN_MATCH' for 'START_MATCH'" in asked.how.noted
+
+
+@pytest.mark.parametrize("frame", [{}, {"jsonrpc": "2.0", "id": 1, "method": "start_match"}], ids=["bare", "framed"])
+def test_nothing_but_a_start_is_taken_where_starts_are_posted(frame: dict[str, Any]) -> None:
+    error = {"message_type": "LEAGUE_ERROR", "match_id": "R1M1"}  # acknowledged elsewhere
+    body = {**frame, "params": error} if frame else error
+    with pytest.raises(FrameError) as caught:
+        reception(Role.REFEREE).read(body, RUN_PATH)
+    assert caught.value.code is FrameCode.METHOD_NOT_FOUND
 
 
 def test_no_other_message_may() -> None:

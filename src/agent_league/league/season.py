@@ -202,12 +202,14 @@ class Season:
         self._tell_referee_wait()
         return admission
 
-    def refuse(self, who: str, why: str) -> None:
-        """Tells of somebody who was not admitted; the same thing once, however often it knocks."""
+    def refuse(self, who: str, why: str) -> bool:
+        """Tells of somebody who was not admitted; the same thing once, however often it knocks. Whether it is new."""
         event = RegistrationRefused(who[:LONGEST_NAME], why)
-        if event not in self._refused and len(self._refused) < MOST_REFUSED:
+        is_new = event not in self._refused and len(self._refused) < MOST_REFUSED
+        if is_new:
             self._refused.add(event)
             self._tell(event)
+        return is_new
 
     @property
     def ready_players(self) -> int:

@@ -40,7 +40,7 @@ Mend = Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
 """Makes a message whole by what its host knows: the message, and what is noted of it."""
 Refused = Callable[[str, Mapping[str, Any], Refusal], None]
 """Told of each call that was refused: its method and parameters, and why."""
-Unregistered = Callable[[str, str], None]
+Unregistered = Callable[[str, str], object]
 """Told whose registration could not be read, and why."""
 
 OK: Mapping[str, Any] = {"status": "ok"}
@@ -63,6 +63,8 @@ LONGEST_SENTENCE = 300
 """Characters of somebody else's sentence that are logged."""
 
 
+REJECTED = "REJECTED"
+"""The status of an answer that refuses a registration."""
 BAD_REQUEST = 400
 REJECTED_STATUS = {"Duplicate display name": 409, "Registration closed": 403, "League full": 403}
 REFUSED_STATUS = {
@@ -355,6 +357,8 @@ class Dispatcher:
         except Exception as error:
             self._log.error("handler_failed", method=method.name, error=repr(error))
             raise FrameError(FrameCode.INTERNAL_ERROR, "an error of ours; it is in our log") from error
+        if method.caller is Caller.APPLICANT and getattr(reply, "status", None) == REJECTED:
+            received.refuse(REJECTED)
         return reply.to_wire() if isinstance(reply, Message) else reply
 
     async def _admit(
@@ -383,14 +387,14 @@ class Dispatcher:
             how = _noted(how, *noted)
         message = read_fields(method.request, params)
         if how is not PLAINLY:
-            self._note(method, sender or envelope.sender, how)
+            self._note(method, sender or envelope.sender, how, received)
             if isinstance(message, RegisterRequest):
                 message.how = how
         return message
 
-    def _note(self, method: Method, sender: Sender, how: How) -> None:
+    def _note(self, method: Method, sender: Sender, how: How, received: ReceivedCall) -> None:
         """What was put up with; at a registration it is told with the message, since nobody has an id yet."""
-        if how.noted:
+        if how.noted and received.may_be_told:
             self._log.info("tolerated", method=method.name, sender=shown(str(sender)), how=how.noted)
         if self._tolerated and method.caller is not Caller.APPLICANT:
             self._tolerated(sender.agent_id, how.noted)
@@ -445,7 +449,7 @@ def _refusal_status(body: bytes, answer: bytes) -> int | None:
         return None
     if "error" in reply and "jsonrpc" in reply:
         return BAD_REQUEST
-    if reply.get("status") == "REJECTED":
+    if reply.get("status") == REJECTED:
         return REJECTED_STATUS.get(reply.get("reason"), BAD_REQUEST)
     return REFUSED_STATUS.get(reply.get("error_code"), BAD_REQUEST) if "error_code" in reply else None
 

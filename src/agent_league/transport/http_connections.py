@@ -307,8 +307,9 @@ class Visitor(HttpToolsProtocol):
     async def _answer(self, call: PlainCall) -> None:
         desk: Desk = self.server_state.desk  # type: ignore[assignment]  # or there were no call
         CALLER_ADDRESS.set(self.client or NOWHERE)
+        body = call.body = bytes(call.body)  # not twice: it may wait for its turn
         try:
-            answer = await desk.answer(bytes(call.body), call.fields, self.client[0] if self.client else "")
+            answer = await desk.answer(body, call.fields, self.client[0] if self.client else "")
         except NotPlain:
             self._pass_on(call)
             return

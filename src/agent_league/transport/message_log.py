@@ -164,8 +164,8 @@ class ReceivedCall:
             self._write_itself(is_json=is_json)
 
     def pass_on(self) -> None:
-        """It is answered elsewhere: by the MCP side of this agent."""
-        self._is_passed_on = True
+        """It is answered elsewhere: by the MCP side of this agent, where anybody may ask."""
+        self._is_passed_on = self._is_open = True
 
     def refuse(self, code: str) -> None:
         """It, or one call of a batch, is refused."""

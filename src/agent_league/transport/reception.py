@@ -98,12 +98,10 @@ class Reception:
         """What is asked for; raises FrameError."""
         if path is None and (to_the_letter := self._to_the_letter(frame)):
             return to_the_letter
-        if path == RUN_PATH and isinstance(frame, dict) and "jsonrpc" not in frame and not self._strict:
-            return self._understood(Frame.BARE, RUN_PATH.strip("/"), frame, None)
+        if path == RUN_PATH:
+            return self._read_start(frame)
         is_flat = path == REGISTER_PATH and _is_flat(frame)
         asked = self._read(_unflattened(frame) if is_flat else frame)
-        if path == RUN_PATH and asked.method != "start_match":
-            raise self._unknown(asked.method)
         if path == REGISTER_PATH and asked.method not in STYLE_BY_NAME["register"].names:
             raise self._unknown(asked.method)
         if path != REGISTER_PATH or asked.frame is not Frame.BARE or asked.original is not None:
@@ -111,6 +109,14 @@ class Reception:
         flat = ("a flat body", *([] if "game_types" in frame else ["no 'game_types'"])) if is_flat else ()
         noted = (f"POST {REGISTER_PATH}", *flat, *asked.how.noted[1:])
         return replace(asked, how=How(noted=noted))  # it says nothing of how the agent wants to be called
+
+    def _read_start(self, frame: Any) -> Asked:
+        """What is posted where only starts of matches are, with or without a frame."""
+        is_bare = isinstance(frame, dict) and "jsonrpc" not in frame and not self._strict
+        asked = self._understood(Frame.BARE, RUN_PATH.strip("/"), frame, None) if is_bare else self._read(frame)
+        if asked.method != "start_match":  # whoever posts a start waits for the result, and nobody else may
+            raise self._unknown(asked.method)
+        return asked
 
     def _to_the_letter(self, frame: Any) -> Asked | None:
         """A request just as we would write it; whatever else it may be is for others to find out."""
