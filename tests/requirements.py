@@ -509,6 +509,7 @@ REQUIREMENTS = (
         "001 Logging",
         "Strategy decisions are logged with their reasons, errors with their context, rounds with their ids.",
         "players/decision::every_decision_is_in_the_log_with_its_reason_where_the_strategy_has_one",
+        "players/strategies::a_strategy_that_goes_by_something_says_by_what",
         "referee/calls::every_failure_of_a_player_is_in_the_referee_s_log_with_its_code",
         "league/records::the_log_tells_the_story_of_the_league_in_order",
     ),
