@@ -526,6 +526,7 @@ REQUIREMENTS = (
         "Logs are bounded, whoever calls and however often.",
         "transport/log::a_file_that_has_grown_to_its_bound_is_put_aside_and_the_oldest_goes",
         "transport/message_log::refused_calls_without_a_good_token_are_counted_beyond_the_first_ten",
+        "transport/message_log::rejected_applications_are_counted_beyond_the_first_ten_and_accepted_ones_never",
         "transport/message_log::who_has_a_good_token_is_logged_in_full_beside_a_flood_from_the_same_address",
         "cli/logs::logs_that_were_put_aside_are_read_with_the_others",
         "cli/logs::followed_logs_go_on_when_a_file_is_put_aside",

@@ -19,6 +19,7 @@ from agent_league.transport.dispatch import Dispatcher
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_server import AgentApp, HttpServer
 from agent_league.transport.message_log import LONGEST_MESSAGE, REFUSED_IN_FULL, MessageLog
+from tests.protocol.examples import requests_by_method
 from tests.transport.desk import QUERY, Desk, call, refuse
 
 TOKEN = "tok-p01-abcdef0123456789"
@@ -31,7 +32,7 @@ class LoggedDesk(Desk):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.messages = MessageLog(self.log)
-        tools = {"league_query": self.take, "get_standings": self.take}
+        tools = {"league_query": self.take, "get_standings": self.take, "register_player": self.take}
         self.dispatcher = Dispatcher(self, tools, self.clock, self.log, messages=self.messages)
         self.caller_log = JsonLogger("caller", log_root=folder)
         self.server = HttpServer(AgentApp(self.dispatcher.answer, dict), "127.0.0.1", 0, "a test")
@@ -162,6 +163,36 @@ async def test_refused_calls_without_a_good_token_are_counted_beyond_the_first_t
     assert (told["event_type"], told["address"], told["calls"]) == ("calls_refused", "127.0.0.1", 150)
     assert told["in_full"] == 10
     assert told["error_codes"] == {"E012": 100, "-32700": 50}
+
+
+async def test_rejected_applications_are_counted_beyond_the_first_ten_and_accepted_ones_never(
+    desk: LoggedDesk, carrier: Any
+) -> None:
+    application = json.dumps(requests_by_method()["register_player"]).encode()
+    desk.reply = {"status": "REJECTED"}
+    for _ in range(30):
+        await carrier.exchange(desk.endpoint, application, 10)
+    assert Counter(line["event_type"] for line in desk.lines(desk.log)) == {"message_received": 10, "message_sent": 10}
+    desk.reply = {"status": "ACCEPTED"}
+    for _ in range(30):
+        await carrier.exchange(desk.endpoint, application, 10)
+    assert Counter(line["event_type"] for line in desk.lines(desk.log)) == {"message_received": 40, "message_sent": 40}
+    desk.log.close()
+    told = desk.lines(desk.log)[-1]
+    assert (told["calls"], told["error_codes"]) == (30, {"REJECTED": 30})
+
+
+async def test_frames_of_mcp_itself_are_no_messages_of_the_league(desk: LoggedDesk, carrier: Any) -> None:
+    for method in ("initialize", "tools/list", "ping"):
+        await carrier.exchange(desk.endpoint, json.dumps(call(method)).encode(), 10)
+    assert desk.lines(desk.log) == []
+    for frame in (
+        call("tools/call", params={"name": "get_standings", "arguments": {}}),
+        [call("ping")],
+        {**call(), "method": 7},
+    ):
+        await carrier.exchange(desk.endpoint, json.dumps(frame).encode(), 10)
+    assert [line["event_type"] for line in desk.lines(desk.log)] == ["message_received", "message_sent"] * 3
 
 
 async def test_who_has_a_good_token_is_logged_in_full_beside_a_flood_from_the_same_address(

@@ -199,10 +199,10 @@ class ManagerHandlers:
         try:
             admission = self._season.register(application, self._clock.now())
         except Rejected as rejection:
-            self._log.warning(
-                "registration_rejected", role=role, display_name=meta.display_name, reason=rejection.reason
-            )
-            self._season.refuse(meta.display_name, f"{rejection.reason} ({rejection.detail})")
+            if self._season.refuse(meta.display_name, f"{rejection.reason} ({rejection.detail})"):
+                self._log.warning(
+                    "registration_rejected", role=role, display_name=meta.display_name, reason=rejection.reason
+                )
             return self._words.rejected(role, rejection, message.conversation_id, how.protocol)
         answer = self._words.accepted(role, admission, message.conversation_id)
         self._registered()

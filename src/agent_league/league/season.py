@@ -202,12 +202,14 @@ class Season:
         self._tell_referee_wait()
         return admission
 
-    def refuse(self, who: str, why: str) -> None:
-        """Tells of somebody who was not admitted; the same thing once, however often it knocks."""
+    def refuse(self, who: str, why: str) -> bool:
+        """Tells of somebody who was not admitted; the same thing once, however often it knocks. Whether it is told."""
         event = RegistrationRefused(who[:LONGEST_NAME], why)
-        if event not in self._refused and len(self._refused) < MOST_REFUSED:
-            self._refused.add(event)
-            self._tell(event)
+        if event in self._refused or len(self._refused) >= MOST_REFUSED:
+            return False
+        self._refused.add(event)
+        self._tell(event)
+        return True
 
     @property
     def ready_players(self) -> int:

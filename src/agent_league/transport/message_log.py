@@ -21,6 +21,7 @@ from agent_league.protocol.methods import Caller
 from agent_league.transport.caller import CALLER_ADDRESS, Address
 from agent_league.transport.carrier import Carrier
 
+ACCEPTED = "ACCEPTED"
 SENT, RECEIVED, UNANSWERED = "message_sent", "message_received", "message_unanswered"
 MESSAGE_EVENTS = (SENT, RECEIVED, UNANSWERED)
 LONGEST_MESSAGE = 4096
@@ -139,6 +140,7 @@ class ReceivedCall:
         "_is_written",
         "_messages",
         "_peer",
+        "is_alone",
         "is_known",
     )
 
@@ -152,7 +154,9 @@ class ReceivedCall:
         self._codes: list[str] = []
         self._is_open = self._is_passed_on = self._is_written = False
         self.is_known = False
-        """Whether its caller has shown a good token."""
+        """Whether its caller has shown a good token, or was just given one."""
+        self.is_alone = True
+        """Whether it is one call, and no batch."""
 
     @property
     def may_be_told(self) -> bool:
@@ -166,7 +170,7 @@ class ReceivedCall:
             self._write_itself(is_json=is_json)
 
     def pass_on(self) -> None:
-        """It is answered elsewhere: by the MCP side of this agent."""
+        """It is no message of the league, and is answered elsewhere: by the MCP side of this agent."""
         self._is_passed_on = True
 
     def refuse(self, code: str) -> None:
@@ -180,8 +184,17 @@ class ReceivedCall:
         elif caller is not Caller.APPLICANT:
             self.is_known = True
 
+    def decide(self, status: object) -> None:
+        """It is an application, which was accepted or rejected."""
+        if status == ACCEPTED:
+            self.is_known = True
+        else:
+            self._codes.append(str(status))
+
     def answer(self, answer: bytes | None) -> None:
         """It has got its answer."""
+        if self._is_passed_on:
+            return
         messages, is_counted = self._messages, False
         if not self.is_known:
             if self._codes:
@@ -192,7 +205,7 @@ class ReceivedCall:
             return
         if not self._is_written:
             self._write_itself(is_json=_is_json(self._body))
-        if answer is not None and not self._is_passed_on:
+        if answer is not None:
             messages.write(SENT, self._peer, answer, _encode_latency(self._began))
 
     def _write_itself(self, *, is_json: bool) -> None:
