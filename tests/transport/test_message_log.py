@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from agent_league.clock import parse_utc
 from agent_league.errors import CallFailed
 from agent_league.log import REDACTED, JsonLogger, redact_json, redact_text, redacted
+from agent_league.protocol.methods import Caller
 from agent_league.transport.dispatch import Dispatcher
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_server import AgentApp, HttpServer
@@ -180,6 +181,14 @@ async def test_rejected_applications_are_counted_beyond_the_first_ten_and_accept
     desk.log.close()
     told = desk.lines(desk.log)[-1]
     assert (told["calls"], told["error_codes"]) == (30, {"REJECTED": 30})
+
+
+async def test_a_player_is_known_only_when_its_answer_is_taken(desk: LoggedDesk) -> None:
+    answer = desk.messages.receive_call(b"{}")
+    answer.admit(Caller.MATCH_PLAYER)
+    assert not answer.is_known
+    answer.admit(Caller.MATCH_REFEREE)
+    assert answer.is_known
 
 
 async def test_frames_of_mcp_itself_are_no_messages_of_the_league(desk: LoggedDesk, carrier: Any) -> None:

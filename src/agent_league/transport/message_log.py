@@ -34,6 +34,8 @@ REFUSED_IN_FULL = 10
 """Calls of one address and minute that are refused for want of a good token, and yet written in full."""
 OPEN_IN_FULL = 600
 """The same for calls that anybody may make, and makes without a token."""
+PROVEN_LATER = (Caller.APPLICANT, Caller.MATCH_PLAYER)
+"""Callers whose token, if they have one, is looked at only when their call is handled."""
 MINUTE_SECONDS = 60
 MOST_ADDRESSES = 1024
 OTHERS = "other addresses"
@@ -181,7 +183,7 @@ class ReceivedCall:
         """Its caller may make it, as one who needs no token or as one whose token was found good."""
         if caller is Caller.ANYBODY:
             self._is_open = True
-        elif caller is not Caller.APPLICANT:
+        elif caller not in PROVEN_LATER:
             self.is_known = True
 
     def decide(self, status: object) -> None:
