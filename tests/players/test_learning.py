@@ -164,7 +164,7 @@ def test_a_table_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -
 def test_every_move_is_tried_before_one_is_preferred(strategy: Bandit | QLearning) -> None:
     played: list[list[Move]] = []
     for _ in range(2):
-        played.append([strategy.choose(observe(match_id=f"M{len(played)}")), 1])
+        played.append([strategy.choose(observe(match_id=f"M{len(played)}")).move, 1])
         strategy.learn(over((played[-1][0],), (1,), f"M{len(played) - 1}"))
     assert {move for move, _ in played} == {1, 2}
 

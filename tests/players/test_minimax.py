@@ -80,8 +80,8 @@ def test_it_beats_random_in_over_85_percent_of_1000_games_of_tic_tac_toe_from_ea
 )
 def test_known_positions_of_tic_tac_toe(cells: str, best: set[int]) -> None:
     state = board(cells)
-    found = {Minimax().choose(observe(TIC_TAC_TOE, state, state["turn"], random=Random(seed))) for seed in range(5)}
-    assert found <= best
+    asked = [observe(TIC_TAC_TOE, state, state["turn"], random=Random(seed)) for seed in range(5)]
+    assert {Minimax().choose(one).move for one in asked} <= best
 
 
 def wins(game: Game, state: State, seat: int) -> list[Move]:
@@ -108,7 +108,7 @@ def test_in_connect_four_it_takes_a_win_in_one_and_stops_a_loss_in_one() -> None
     strategy, taken, stopped = Minimax(QUICK), 0, 0
     for state in random_positions(CONNECT_FOUR, 150):
         seat = state["turn"]
-        move = strategy.choose(observe(CONNECT_FOUR, state, seat))
+        move = strategy.choose(observe(CONNECT_FOUR, state, seat)).move
         if winning := wins(CONNECT_FOUR, state, seat):
             assert move in winning
             taken += 1
@@ -200,13 +200,13 @@ def test_where_it_cant_look_ahead_it_plays_any_legal_move(game_type: str) -> Non
     while (actors := game.rules.actors(state)) == (-1,):
         state = game.rules.apply(state, {-1: dice.choice(game.rules.legal(state, -1))[0]})
     seat = actors[0]
-    played = {repr(strategy.choose(observe(game, state, seat, random=Random(n)))) for n in range(50)}
+    played = {repr(strategy.choose(observe(game, state, seat, random=Random(n))).move) for n in range(50)}
     assert played == set(map(repr, game.rules.legal(state, seat)))
 
 
 @pytest.mark.parametrize("view", [None, 7, [], {}, {"board": "?", "turn": 5, "winner": None}, {"board": 9}])
 def test_a_view_that_is_no_state_costs_nothing_but_the_choice(view: Any) -> None:
-    assert Minimax().choose(observe(TIC_TAC_TOE, board("." * 9), view=view, legal_moves=[1, 2])) in (1, 2)
+    assert Minimax().choose(observe(TIC_TAC_TOE, board("." * 9), view=view, legal_moves=[1, 2])).move in (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_state_beyond_all_measure_is_not_looked_at(game: Game, view: Any, monk
     asked, looked = observe(game, game.rules.new(game.parameters), view=view), list[str]()
     for name in ("actors", "legal", "apply"):
         monkeypatch.setattr(type(game.rules), name, lambda *_, name=name: looked.append(name))
-    assert Minimax().choose(asked) in asked.legal_moves
+    assert Minimax().choose(asked).move in asked.legal_moves
     assert looked == []
 
 
@@ -242,12 +242,12 @@ def test_a_fault_in_the_rules_is_not_hidden() -> None:
 def test_it_needs_no_seat_to_see_whose_turn_it_is() -> None:
     asked = observe(TIC_TAC_TOE, board("OO.XX...X"), 1)
     asked.seat = 0
-    assert Minimax().choose(asked) == 2
+    assert Minimax().choose(asked).move == 2
 
 
 def test_it_never_plays_what_the_referee_doesnt_offer() -> None:
     for legal in ([5], ["a"], [3, 7]):
-        assert Minimax().choose(observe(TIC_TAC_TOE, board("XX.OO...."), legal_moves=legal)) in legal
+        assert Minimax().choose(observe(TIC_TAC_TOE, board("XX.OO...."), legal_moves=legal)).move in legal
 
 
 def test_each_position_is_thought_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,9 +260,9 @@ def test_each_position_is_thought_through_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Search, "best", best)
     strategy = Minimax()
     asked = observe(TIC_TAC_TOE, board("X........"), 1)
-    assert [strategy.choose(asked) for _ in range(3)] == [8, 8, 8]
+    assert [strategy.choose(asked).move for _ in range(3)] == [8, 8, 8]
     assert len(searched) == 1
-    assert Minimax().choose(asked) == 8, "what one found out, another knows"
+    assert Minimax().choose(asked).move == 8, "what one found out, another knows"
     assert len(searched) == 1
     Minimax(QUICK).choose(asked)
     assert len(searched) == 2, "who looks less far finds something else"
@@ -279,7 +279,7 @@ def test_answers_are_kept_but_not_without_end(monkeypatch: pytest.MonkeyPatch) -
 def test_a_deadline_cuts_it_short_and_the_answer_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minimax, "_until", lambda _deadline: time.monotonic())
     strategy = Minimax()
-    assert strategy.choose(observe(CONNECT_FOUR, CONNECT_FOUR.rules.new(CONNECT_FOUR.parameters))) in range(7)
+    assert strategy.choose(observe(CONNECT_FOUR, CONNECT_FOUR.rules.new(CONNECT_FOUR.parameters))).move in range(7)
     assert not strategy._answers
     search = Search(CONNECT_FOUR.rules, minimax.POSITIONS, time.monotonic())
     state = {**CONNECT_FOUR.rules.new(CONNECT_FOUR.parameters), "board": ["XXX", "OOO", "", "", "", "", ""]}
@@ -296,4 +296,4 @@ def test_what_it_answers_doesnt_depend_on_what_it_was_asked_before() -> None:
         warm.choose(observe(CONNECT_FOUR, state, state["turn"]))
     for state in positions:
         asked = [observe(CONNECT_FOUR, state, state["turn"]) for _ in range(2)]
-        assert warm.choose(asked[0]) == Minimax(QUICK).choose(asked[1])
+        assert warm.choose(asked[0]).move == Minimax(QUICK).choose(asked[1]).move

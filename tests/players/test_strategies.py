@@ -18,7 +18,7 @@ from agent_league.games.registry import game_types, load_game
 from agent_league.lab.bout import Series
 from agent_league.log import JsonLogger
 from agent_league.players.decision import Decision
-from agent_league.players.observation import RECALLED, GameRecord, Move, Observation, Strategy
+from agent_league.players.observation import RECALLED, GameRecord, Move, Observation, Strategy, Thought
 from agent_league.players.strategies import load_strategy, strategy_games, strategy_names, strategy_sentence
 from agent_league.players.strategies.pattern import Pattern
 
@@ -108,7 +108,8 @@ def test_strategies_know_no_move_by_going_through_a_range_however_long() -> None
         "    if name != 'llm':\n"
         "        for view in (None, {'rounds': [['cooperate', 7]]}, {'rounds': [[7, 'x'], ['x', 7], [7, 'x']]}):\n"
         "            asked = Observation('many', 'R1M1', 'P01', 'P02', range(2**53), view)\n"
-        "            assert 0 <= load_strategy(name).choose(asked) < 2**53, name\n"
+        "            said = load_strategy(name).choose(asked)\n"
+        "            assert 0 <= getattr(said, 'move', said) < 2**53, name\n"
     )
     subprocess.run([sys.executable, "-c", source], timeout=60, check=True)
 
@@ -146,8 +147,14 @@ def choices(name: str, observation_moves: Sequence[Move], **fields: Any) -> Coun
     """What a strategy answers under many dice."""
     strategy = load_strategy(name)
     return Counter(
-        strategy.choose(observe(observation_moves, **{"random": Random(seed), **fields})) for seed in range(200)
+        chosen(strategy, observe(observation_moves, **{"random": Random(seed), **fields})) for seed in range(200)
     )
+
+
+def chosen(strategy: Strategy, observation: Observation) -> Move:
+    """The move of what a strategy says, with its reason or without."""
+    said = strategy.choose(observation)
+    return said.move if isinstance(said, Thought) else said
 
 
 @pytest.mark.parametrize("name", ["random", "frequency", "pattern", "markov"])
@@ -221,14 +228,14 @@ def test_pattern_expects_what_followed_the_longest_run_that_came_before(
 
 def test_alternating_goes_through_the_moves_in_turn() -> None:
     strategy = load_strategy("alternating")
-    assert [strategy.choose(observe(["odd"] * games)) for games in range(5)] == ["even", "odd", "even", "odd", "even"]
-    three = [strategy.choose(observe(["odd"] * games, legal_moves=("a", "b", "c"))) for games in range(4)]
+    assert [chosen(strategy, observe(["odd"] * games)) for games in range(5)] == ["even", "odd", "even", "odd", "even"]
+    three = [chosen(strategy, observe(["odd"] * games, legal_moves=("a", "b", "c"))) for games in range(4)]
     assert three == ["a", "b", "c", "a"]
 
 
 def test_alternating_doesnt_stop_after_as_many_games_as_a_habit_is_told_by() -> None:
     strategy = load_strategy("alternating")
-    assert [strategy.choose(observe(["odd"] * games)) for games in (RECALLED, RECALLED + 1)] == ["even", "odd"]
+    assert [chosen(strategy, observe(["odd"] * games)) for games in (RECALLED, RECALLED + 1)] == ["even", "odd"]
 
 
 @pytest.mark.parametrize(
@@ -325,9 +332,55 @@ def test_habits_against_others_count_only_where_two_never_met() -> None:
 
     strategy = load_strategy("frequency")
     others = [game("P03", "even"), game("P04", "even")]
-    assert strategy.choose(observe(history=others)) == "odd"
-    assert strategy.choose(observe(history=[*others, game("P02", "odd")])) == "even"
-    assert strategy.choose(observe(history=[*others, *[game("P02", "odd", "matching_pennies")] * 5])) == "odd"
+    assert chosen(strategy, observe(history=others)) == "odd"
+    assert chosen(strategy, observe(history=[*others, game("P02", "odd")])) == "even"
+    assert chosen(strategy, observe(history=[*others, *[game("P02", "odd", "matching_pennies")] * 5])) == "odd"
+
+
+@pytest.mark.parametrize(
+    ("name", "played", "reason"),
+    [
+        ("frequency", ["odd", "even", "odd"], "expects 'odd', played 2 times of 3"),
+        ("frequency", [], "no move is the most frequent"),
+        ("markov", ["odd", "even", "odd"], "expects 'even', which followed 'odd' 1 times of 1"),
+        ("markov", ["odd"], "nothing has followed the last move yet"),
+        ("pattern", ["odd", "even", "odd"], "expects 'even', which came next when the last moves came up before"),
+        ("pattern", ["odd"], "the last move never came up before"),
+        ("mirror", [], "there is no last move to copy"),
+        ("win_stay_lose_shift", [], "there is no move to repeat"),
+        ("bandit", [], "never tried here"),
+        ("q_learning", [], "never tried here"),
+        ("tit_for_tat", [], "the game is no dilemma"),
+        ("minimax", [], "looking ahead leads nowhere"),
+    ],
+)
+def test_a_strategy_that_goes_by_something_says_by_what(name: str, played: list[str], reason: str) -> None:
+    said = load_strategy(name).choose(observe(played))
+    assert (type(said), said.reason) == (Thought, reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("mirror", "the opponent's last move"),
+        ("win_stay_lose_shift", "'cooperate' went well against 'defect'"),
+        ("pavlov", "'cooperate' went well against 'defect'"),
+        ("tit_for_tat", "after cooperate against defect"),
+        ("grudger", "after cooperate against defect"),
+    ],
+)
+def test_one_that_goes_by_the_last_round_says_how_that_was(name: str, reason: str) -> None:
+    asked = observe(legal_moves=("cooperate", "defect"), view={"rounds": [["cooperate", "defect"]]})
+    assert load_strategy(name).choose(asked).reason == reason
+
+
+def test_one_that_learned_says_what_a_move_was_worth() -> None:
+    strategy: Any = load_strategy("bandit")
+    for move in PARITIES:
+        strategy.choose(observe())
+        strategy.learn(GameRecord("R9M1", "even_odd", "P02", "WIN" if move == "odd" else "LOSS", (move,)))
+    said = strategy.choose(observe())
+    assert (said.move, said.reason) == ("odd", "worth 1.00 here after 1 tries")
 
 
 def test_against_its_victim_each_reader_of_habits_is_right() -> None:
@@ -335,5 +388,5 @@ def test_against_its_victim_each_reader_of_habits_is_right() -> None:
     cycle = ["even", "even", "odd"] * 10
     for name, least in (("pattern", 24), ("frequency", 18)):
         strategy = load_strategy(name)
-        against = [strategy.choose(observe(cycle[:number])) != cycle[number] for number in range(len(cycle))]
+        against = [chosen(strategy, observe(cycle[:number])) != cycle[number] for number in range(len(cycle))]
         assert sum(against) >= least

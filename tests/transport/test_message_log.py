@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from agent_league.clock import parse_utc
 from agent_league.errors import CallFailed
 from agent_league.log import REDACTED, JsonLogger, redact_json, redact_text, redacted
-from agent_league.protocol import v2
+from agent_league.protocol.methods import Caller
 from agent_league.transport.dispatch import Dispatcher
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_server import AgentApp, HttpServer
@@ -33,7 +33,7 @@ class LoggedDesk(Desk):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.messages = MessageLog(self.log)
-        tools = dict.fromkeys(("league_query", "get_standings", "register_player"), self.take)
+        tools = {"league_query": self.take, "get_standings": self.take, "register_player": self.take}
         self.dispatcher = Dispatcher(self, tools, self.clock, self.log, messages=self.messages)
         self.caller_log = JsonLogger("caller", log_root=folder)
         self.server = HttpServer(AgentApp(self.dispatcher.answer, dict), "127.0.0.1", 0, "a test")
@@ -166,27 +166,42 @@ async def test_refused_calls_without_a_good_token_are_counted_beyond_the_first_t
     assert told["error_codes"] == {"E012": 100, "-32700": 50}
 
 
-async def test_rejected_registrations_are_counted_beyond_the_first_ten(desk: LoggedDesk, carrier: Any) -> None:
-    desk.reply = v2.LeagueRegisterResponse.write(
-        sender="league_manager", timestamp="2025-01-15T10:15:00Z", conversation_id="c", status="REJECTED", reason="no"
-    )
-    request = {**requests_by_method()["register_player"]["params"], "sender": None}  # which is put up with, and noted
-    body = json.dumps(call("register_player", params=request)).encode()
-    for _ in range(100):
-        await carrier.exchange(desk.endpoint, body, 10)
-    events = Counter(line["event_type"] for line in desk.lines(desk.log))
-    assert events == {"message_received": 10, "message_sent": 10, "tolerated": 10}
-    desk.log.close()
-    assert desk.lines(desk.log)[-1]["error_codes"] == {"REJECTED": 100}
-
-
-async def test_calls_that_the_mcp_side_answers_are_counted_as_all_that_anybody_may_make(
-    desk: LoggedDesk, carrier: Any, monkeypatch: pytest.MonkeyPatch
+async def test_rejected_applications_are_counted_beyond_the_first_ten_and_accepted_ones_never(
+    desk: LoggedDesk, carrier: Any
 ) -> None:
-    monkeypatch.setattr(desk.messages.open, "_in_full", 5)
-    for _ in range(20):
-        await carrier.exchange(desk.endpoint, json.dumps(call("tools/list")).encode(), 10)
-    assert Counter(line["event_type"] for line in desk.lines(desk.log)) == {"message_received": 5}
+    application = json.dumps(requests_by_method()["register_player"]).encode()
+    desk.reply = {"status": "REJECTED"}
+    for _ in range(30):
+        await carrier.exchange(desk.endpoint, application, 10)
+    assert Counter(line["event_type"] for line in desk.lines(desk.log)) == {"message_received": 10, "message_sent": 10}
+    desk.reply = {"status": "ACCEPTED"}
+    for _ in range(30):
+        await carrier.exchange(desk.endpoint, application, 10)
+    assert Counter(line["event_type"] for line in desk.lines(desk.log)) == {"message_received": 40, "message_sent": 40}
+    desk.log.close()
+    told = desk.lines(desk.log)[-1]
+    assert (told["calls"], told["error_codes"]) == (30, {"REJECTED": 30})
+
+
+async def test_a_player_is_known_only_when_its_answer_is_taken(desk: LoggedDesk) -> None:
+    answer = desk.messages.receive_call(b"{}")
+    answer.admit(Caller.MATCH_PLAYER)
+    assert not answer.is_known
+    answer.admit(Caller.MATCH_REFEREE)
+    assert answer.is_known
+
+
+async def test_frames_of_mcp_itself_are_no_messages_of_the_league(desk: LoggedDesk, carrier: Any) -> None:
+    for method in ("initialize", "tools/list", "ping"):
+        await carrier.exchange(desk.endpoint, json.dumps(call(method)).encode(), 10)
+    assert desk.lines(desk.log) == []
+    for frame in (
+        call("tools/call", params={"name": "get_standings", "arguments": {}}),
+        [call("ping")],
+        {**call(), "method": 7},
+    ):
+        await carrier.exchange(desk.endpoint, json.dumps(frame).encode(), 10)
+    assert [line["event_type"] for line in desk.lines(desk.log)] == ["message_received", "message_sent"] * 3
 
 
 async def test_who_has_a_good_token_is_logged_in_full_beside_a_flood_from_the_same_address(

@@ -203,13 +203,13 @@ class Season:
         return admission
 
     def refuse(self, who: str, why: str) -> bool:
-        """Tells of somebody who was not admitted; the same thing once, however often it knocks. Whether it is new."""
+        """Tells of somebody who was not admitted; the same thing once, however often it knocks. Whether it is told."""
         event = RegistrationRefused(who[:LONGEST_NAME], why)
-        is_new = event not in self._refused and len(self._refused) < MOST_REFUSED
-        if is_new:
-            self._refused.add(event)
-            self._tell(event)
-        return is_new
+        if event in self._refused or len(self._refused) >= MOST_REFUSED:
+            return False
+        self._refused.add(event)
+        self._tell(event)
+        return True
 
     @property
     def ready_players(self) -> int:

@@ -169,13 +169,15 @@ class Dispatcher:
         return encoded
 
     def _parse(self, body: bytes, received: ReceivedCall) -> Any:
-        """What a body says; raises FrameError. Either way it is logged as received."""
+        """What a body says; raises FrameError. Either way it is logged as received, unless MCP may have to answer."""
         try:
             parsed = jsonrpc.parse_body(body)
         except FrameError:
             received.read(is_json=False)
             raise
-        received.read()
+        method = parsed.get("method") if isinstance(parsed, dict) else None
+        if not isinstance(method, str) or not is_of_mcp(method):
+            received.read()
         return parsed
 
     async def call(self, name: str, arguments: Mapping[str, Any], bearer: str | None = None) -> Any:
@@ -276,6 +278,7 @@ class Dispatcher:
     async def _answer_batch(self, frames: list[Any], bearer: str | None, received: ReceivedCall) -> list[Any] | None:
         """The answers in their order, within one bound. The calls follow each other: others get their turn between."""
         _check_batch(frames)
+        received.is_alone = False
         room = jsonrpc.MAX_BATCH_ANSWER
 
         async def answer(frame: Any) -> orjson.Fragment | None:
@@ -305,7 +308,7 @@ class Dispatcher:
             result = await self._call(asked, bearer, received)
             return None if asked.is_notification else asked.answer(result)
         except FrameError as error:
-            if _is_left_to_mcp(frame, error):
+            if received.is_alone and _is_left_to_mcp(frame, error):
                 received.pass_on()
             else:
                 received.refuse(str(int(error.code)))
@@ -357,9 +360,10 @@ class Dispatcher:
         except Exception as error:
             self._log.error("handler_failed", method=method.name, error=repr(error))
             raise FrameError(FrameCode.INTERNAL_ERROR, "an error of ours; it is in our log") from error
-        if method.caller is Caller.APPLICANT and getattr(reply, "status", None) == REJECTED:
-            received.refuse(REJECTED)
-        return reply.to_wire() if isinstance(reply, Message) else reply
+        answer = reply.to_wire() if isinstance(reply, Message) else reply
+        if method.caller is Caller.APPLICANT:
+            received.decide(answer.get("status"))
+        return answer
 
     async def _admit(
         self, method: Method, asked: Asked, bearer: str | None, received: ReceivedCall

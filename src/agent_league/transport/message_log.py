@@ -21,6 +21,7 @@ from agent_league.protocol.methods import Caller
 from agent_league.transport.caller import CALLER_ADDRESS, Address
 from agent_league.transport.carrier import Carrier
 
+ACCEPTED = "ACCEPTED"
 LONGEST_MESSAGE = 4096
 """Bytes; of a longer message its line has the beginning and the length: a table of many goes to each of them."""
 SHOWN_BYTES = 1000
@@ -31,6 +32,8 @@ REFUSED_IN_FULL = 10
 """Calls of one address and minute that are refused for want of a good token, and yet written in full."""
 OPEN_IN_FULL = 600
 """The same for calls that anybody may make, and makes without a token."""
+PROVEN_LATER = (Caller.APPLICANT, Caller.MATCH_PLAYER)
+"""Callers whose token, if they have one, is looked at only when their call is handled."""
 MINUTE_SECONDS = 60
 MOST_ADDRESSES = 1024
 OTHERS = "other addresses"
@@ -137,6 +140,7 @@ class ReceivedCall:
         "_is_written",
         "_messages",
         "_peer",
+        "is_alone",
         "is_known",
     )
 
@@ -150,7 +154,9 @@ class ReceivedCall:
         self._codes: list[str] = []
         self._is_open = self._is_passed_on = self._is_written = False
         self.is_known = False
-        """Whether its caller has shown a good token."""
+        """Whether its caller has shown a good token, or was just given one."""
+        self.is_alone = True
+        """Whether it is one call, and no batch."""
 
     @property
     def may_be_told(self) -> bool:
@@ -164,8 +170,8 @@ class ReceivedCall:
             self._write_itself(is_json=is_json)
 
     def pass_on(self) -> None:
-        """It is answered elsewhere: by the MCP side of this agent, where anybody may ask."""
-        self._is_passed_on = self._is_open = True
+        """It is no message of the league, and is answered elsewhere: by the MCP side of this agent."""
+        self._is_passed_on = True
 
     def refuse(self, code: str) -> None:
         """It, or one call of a batch, is refused."""
@@ -175,11 +181,20 @@ class ReceivedCall:
         """Its caller may make it, as one who needs no token or as one whose token was found good."""
         if caller is Caller.ANYBODY:
             self._is_open = True
-        elif caller is not Caller.APPLICANT:
+        elif caller not in PROVEN_LATER:
             self.is_known = True
+
+    def decide(self, status: object) -> None:
+        """It is an application, which was accepted or rejected."""
+        if status == ACCEPTED:
+            self.is_known = True
+        else:
+            self._codes.append(str(status))
 
     def answer(self, answer: bytes | None) -> None:
         """It has got its answer."""
+        if self._is_passed_on:
+            return
         messages, is_counted = self._messages, False
         if not self.is_known:
             if self._codes:
@@ -190,7 +205,7 @@ class ReceivedCall:
             return
         if not self._is_written:
             self._write_itself(is_json=_is_json(self._body))
-        if answer is not None and not self._is_passed_on:
+        if answer is not None:
             messages.write(SENT, self._peer, answer, _encode_latency(self._began))
 
     def _write_itself(self, *, is_json: bool) -> None:

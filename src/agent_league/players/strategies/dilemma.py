@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-from agent_league.players.observation import Move, Observation
+from agent_league.players.observation import Observation, Thought
 
 COOPERATE = "cooperate"
 DEFECT = "defect"
@@ -15,10 +15,13 @@ class Dilemma(ABC):
     games = GAMES
     instant = True
 
-    def choose(self, observation: Observation) -> Move:
+    def choose(self, observation: Observation) -> Thought:
         if not observation.is_legal(COOPERATE) or not observation.is_legal(DEFECT):
-            return observation.random.choice(observation.legal_moves)
-        return DEFECT if self.defects(observation) else COOPERATE
+            return Thought(observation.random.choice(observation.legal_moves), reason="the game is no dilemma")
+        reason = "the first round"
+        for mine, theirs in observation.lately():
+            reason = f"after {mine} against {theirs}"
+        return Thought(DEFECT if self.defects(observation) else COOPERATE, reason=reason)
 
     @abstractmethod
     def defects(self, observation: Observation) -> bool:

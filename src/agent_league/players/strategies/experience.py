@@ -11,7 +11,7 @@ from math import inf
 from random import Random
 from typing import Any
 
-from agent_league.players.observation import RECALLED, GameRecord, Move, Observation
+from agent_league.players.observation import RECALLED, GameRecord, Move, Observation, Thought
 from agent_league.players.strategies.table import MOST_MOVES, Table, Tried, name_of
 
 OUTCOMES = {"WIN": 1.0, "DRAW": 0.5}
@@ -87,16 +87,19 @@ class Learner(ABC):
         self._experience = Experience()
         self._table = Table(recalled)
 
-    def choose(self, observation: Observation) -> Move:
+    def choose(self, observation: Observation) -> Thought:
         self._take(self._experience.news(observation))
         legal, dice = observation.legal_moves, observation.random
         if len(legal) > MOST_MOVES:
-            return dice.choice(legal)
+            return Thought(dice.choice(legal), reason="too many moves to learn them one by one")
         tried = self._table.tried(self.situation(observation))
         known = [tried.get(name_of(move)) for move in legal]
         worth = self.worth([one for one in known if one], dice) if all(known) else [one is None for one in known]
         most = max(worth)
-        return dice.choice([move for move, value in zip(legal, worth, strict=True) if value == most])
+        chosen = dice.choice([number for number, value in enumerate(worth) if value == most])
+        best = known[chosen]
+        reason = f"worth {best.value:.2f} here after {best.count} tries" if best else "never tried here"
+        return Thought(legal[chosen], reason=reason)
 
     def learn(self, game: GameRecord) -> None:
         self._take(self._experience.end(game))

@@ -1,6 +1,6 @@
 """Against the opponent's habit."""
 
-from agent_league.players.observation import Move, Observation, counted
+from agent_league.players.observation import Observation, Thought, counted
 
 
 class Frequency:
@@ -8,8 +8,11 @@ class Frequency:
 
     instant = True
 
-    def choose(self, observation: Observation) -> Move:
-        counts = counted(observation.opponent_moves)
+    def choose(self, observation: Observation) -> Thought:
+        moves = observation.opponent_moves
+        counts = counted(moves)
         if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
-            return observation.random.choice(observation.legal_moves)
-        return observation.best_reply(counts[0][0])
+            return Thought(observation.random.choice(observation.legal_moves), reason="no move is the most frequent")
+        expected, count = counts[0]
+        reason = f"expects {expected!r:.80}, played {count} times of {len(moves)}"
+        return Thought(observation.best_reply(expected), reason=reason)

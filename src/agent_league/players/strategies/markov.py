@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from agent_league.players.observation import Move, Observation, counted
+from agent_league.players.observation import Observation, Thought, counted
 
 
 class Markov:
@@ -10,10 +10,14 @@ class Markov:
 
     instant = True
 
-    def choose(self, observation: Observation) -> Move:
+    def choose(self, observation: Observation) -> Thought:
         moves = observation.opponent_moves
         last = moves[-1] if moves else None
         followers = counted([after for before, after in pairwise(moves) if before == last])
         if not followers:
-            return observation.random.choice(observation.legal_moves)
-        return observation.best_reply(followers[0][0])
+            reason = "nothing has followed the last move yet"
+            return Thought(observation.random.choice(observation.legal_moves), reason=reason)
+        expected, count = followers[0]
+        total = sum(number for _, number in followers)
+        reason = f"expects {expected!r:.80}, which followed {last!r:.80} {count} times of {total}"
+        return Thought(observation.best_reply(expected), reason=reason)

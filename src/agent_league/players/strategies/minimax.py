@@ -17,7 +17,7 @@ import orjson
 from agent_league.games.base import CHANCE, Rules, State, hides_nothing
 from agent_league.games.repeated import Repeated
 from agent_league.players.deadline import seconds_to_think
-from agent_league.players.observation import Move, Observation
+from agent_league.players.observation import Move, Observation, Thought
 
 POSITIONS = 20_000
 """So many are looked at for one move; tic-tac-toe is seen through to the end with 14,000."""
@@ -57,14 +57,16 @@ class Minimax:
     def __init__(self, positions: int = POSITIONS) -> None:
         self._positions = positions
 
-    def choose(self, observation: Observation) -> Move:
+    def choose(self, observation: Observation) -> Thought:
+        legal = observation.legal_moves
         try:
-            best = self._best(observation)
+            best = [move for move in self._best(observation) if observation.is_legal(move)]
         except Unsuited:
             best = []
-        return observation.random.choice(
-            [move for move in best if observation.is_legal(move)] or observation.legal_moves
+        reason = (
+            f"best of {len(legal)}, as {len(best)} are, by looking ahead" if best else "looking ahead leads nowhere"
         )
+        return Thought(observation.random.choice(best or legal), reason=reason)
 
     def _best(self, observation: Observation) -> list[Move]:
         """The best moves by the rules, all as good as each other; each position is thought through once."""

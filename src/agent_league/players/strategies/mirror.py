@@ -1,6 +1,6 @@
 """What you do to me."""
 
-from agent_league.players.observation import Move, Observation
+from agent_league.players.observation import Observation, Thought
 
 
 class Mirror:
@@ -8,6 +8,8 @@ class Mirror:
 
     instant = True
 
-    def choose(self, observation: Observation) -> Move:
+    def choose(self, observation: Observation) -> Thought:
         copied = [theirs for _, theirs in observation.lately() if observation.is_legal(theirs)]
-        return copied[0] if copied else observation.random.choice(observation.legal_moves)
+        if copied:
+            return Thought(copied[0], reason="the opponent's last move")
+        return Thought(observation.random.choice(observation.legal_moves), reason="there is no last move to copy")

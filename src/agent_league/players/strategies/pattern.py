@@ -1,6 +1,6 @@
 """Against a repeating pattern."""
 
-from agent_league.players.observation import Move, Observation
+from agent_league.players.observation import Move, Observation, Thought
 
 LONGEST = 5
 
@@ -10,11 +10,13 @@ class Pattern:
 
     instant = True
 
-    def choose(self, observation: Observation) -> Move:
+    def choose(self, observation: Observation) -> Thought:
         expected = self.expected(observation.opponent_moves)
         if expected is None:
-            return observation.random.choice(observation.legal_moves)
-        return observation.best_reply(expected)
+            reason = "the last move never came up before"
+            return Thought(observation.random.choice(observation.legal_moves), reason=reason)
+        reason = f"expects {expected!r:.80}, which came next when the last moves came up before"
+        return Thought(observation.best_reply(expected), reason=reason)
 
     @staticmethod
     def expected(moves: list[Move]) -> Move | None:

@@ -1,6 +1,6 @@
 """What went well is done again."""
 
-from agent_league.players.observation import Move, Observation
+from agent_league.players.observation import Move, Observation, Thought
 
 WELL = ("WIN", "DRAW")
 
@@ -10,12 +10,14 @@ class WinStayLoseShift:
 
     instant = True
 
-    def choose(self, observation: Observation) -> Move:
+    def choose(self, observation: Observation) -> Thought:
         latest = observation.lately()
         if not latest or not observation.is_legal(latest[0][0]):
-            return self.opening(observation)
+            return Thought(self.opening(observation), reason="there is no move to repeat")
         mine, theirs = latest[0]
-        return mine if _went_well(observation, mine, theirs) else observation.other_than(mine)
+        if _went_well(observation, mine, theirs):
+            return Thought(mine, reason=f"{mine!r:.80} went well against {theirs!r:.80}")
+        return Thought(observation.other_than(mine), reason=f"{mine!r:.80} went badly against {theirs!r:.80}")
 
     def opening(self, observation: Observation) -> Move:
         """The move where there is none to repeat."""
