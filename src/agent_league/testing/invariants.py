@@ -97,10 +97,8 @@ def updates_tell_the_table_of_their_round(evidence: Evidence) -> Iterator[str]:
 
 
 def only_what_a_silent_referee_took_is_void(evidence: Evidence) -> Iterator[str]:
-    """A match is void only where a referee that lives took it at least twice and its reports never left it."""
-    orders = Counter(
-        (said.call.target, said.params["match_id"]) for said in evidence.of("start_match") if said.answer is not None
-    )
+    """A match is void only where a referee that lives was asked at least twice and its reports never left it."""
+    orders = Counter((said.call.target, said.params["match_id"]) for said in evidence.of("start_match"))
     for match_id, row in evidence.matches.items():
         if not _is_void(row):
             continue
