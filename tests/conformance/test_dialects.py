@@ -118,3 +118,23 @@ async def test_notices_come_in_the_form_in_which_the_questions_were_understood(
     assert "update_standings" not in made[0].missed
     assert "notify_league_completed" not in made[0].missed
     capfd.readouterr()
+
+
+BREAKS_DOWN = (
+    *(players.BrokenPlayer, players.BrokenParityPlayer, players.BrokenWrappedPlayer),
+    *(players.FinePlayer, players.FineParityPlayer),
+)
+"""Those who answer what they don't know with 500, or with a yes."""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in players.V2_PLAYERS if kind not in DIALECTS and kind not in BREAKS_DOWN],
+    ids=lambda kind: kind.__name__,
+)
+async def test_a_player_that_a_league_plays_with_has_warnings_at_most(
+    kind: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    report = await checked(kind)
+    assert {step.name: step.came for step in report.outcomes if step.verdict is Verdict.FAIL} == {}
+    capfd.readouterr()

@@ -24,9 +24,12 @@ from agent_league.protocol.methods import METHODS
 from agent_league.protocol.spellings import SEEDS, STYLE_BY_NAME, Frame, Style, candidates, holds, styles_for, tidied
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.transport.manners import UNKNOWN_TOOL
 
 FRAMELESS = ("params", "the bare body")
 PASS_SECONDS = 3600
+MOST_READ = 1000
+"""Characters of a complaint in which is looked for the words that say: no such tool."""
 UNKNOWN = (404, 405, 422, 501)
 """What says, beside "method not found", that a call was not understood."""
 
@@ -122,7 +125,15 @@ class Exchange:
         if self.reply.status in UNKNOWN:
             return True
         complains = isinstance(self.body, dict) and bool(self.body.get("error"))
-        return complains and self.error.get("code") in (None, FrameCode.METHOD_NOT_FOUND)
+        return (complains and self.error.get("code") in (None, FrameCode.METHOD_NOT_FOUND)) or self._unknown_tool
+
+    @property
+    def _unknown_tool(self) -> bool:
+        """Whether the agent says in words that it has no such tool, in an error or as the text of a failed one."""
+        result = self.body.get("result") if isinstance(self.body, dict) else None
+        failed = isinstance(result, dict) and result.get("isError") is True
+        said = result if failed else self.error.get("message", "")
+        return UNKNOWN_TOOL.search(str(said)[:MOST_READ]) is not None
 
     @property
     def broke_down(self) -> bool:

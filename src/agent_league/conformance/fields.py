@@ -130,8 +130,8 @@ def envelope_steps(
         return Step(f"{title}: {name}", expected, HINTS[name], on(message, judge))
 
     return [
-        step("protocol", f'"{PROTOCOL_V2}"', lambda _, found: judge_value(found, "protocol", PROTOCOL_V2)),
-        step("message_type", f'"{title}"', lambda _, found: judge_value(found, "message_type", title)),
+        step("protocol", f'"{PROTOCOL_V2}"', lambda _, found: judge_value(found, "protocol", PROTOCOL_V2, missing)),
+        step("message_type", f'"{title}"', lambda _, found: judge_value(found, "message_type", title, missing)),
         step(
             "sender",
             f'"{role}:ID"' if role != "league_manager" else '"league_manager"',

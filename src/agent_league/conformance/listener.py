@@ -18,7 +18,7 @@ from agent_league.transport import jsonrpc
 from agent_league.transport.http_guard import Guard
 from agent_league.transport.http_server import AgentApp, HttpServer
 from agent_league.transport.mcp.door import Door
-from agent_league.transport.reception import Reception
+from agent_league.transport.reception import FLAT_BODY, Reception
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Listener:
         except FrameError as error:
             self.misunderstood = error.message
             return orjson.dumps(jsonrpc.error_frame(error, jsonrpc.echoed_id(parsed)))
-        message = _message(parsed, asked.frame)
+        message = asked.params if FLAT_BODY in asked.how.noted else _message(parsed, asked.frame)
         method = asked.method or METHOD_OF_TYPE.get(str(message.get("message_type")), "")
         call = Incoming(path, asked.frame, str(parsed.get("method") or ""), method, message, body, asked.how.style)
         self.heard.append(call)

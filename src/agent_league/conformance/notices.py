@@ -107,6 +107,9 @@ def _judge(bench: Bench, exchange: Exchange, kind: str) -> Finding:
         return failed(exchange.came, hint) if method == RESULT else warned(exchange.came, hint)
     if exchange.league_error is not None:
         return failed(exchange.came, why_refused(bench, exchange), ends=exchange.league_code in SHUT_OUT)
+    if method != RESULT and exchange.error and not exchange.broke_down:
+        hint = f'Serve the method `{method}` and return {{"status": "ok"}}.'
+        return warned(exchange.came, f"{exchange.own_words}{hint}")
     example = ", such as drawn_number, which is null after a technical loss" if method == RESULT else ""
     broke_down = (
         f"Your handler of {kind} (`{method}`) breaks down: look for a field that you take for granted{example}."

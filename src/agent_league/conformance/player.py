@@ -30,12 +30,14 @@ from agent_league.conformance.steps import AnyStep, Finding, NoReply, Skip, Step
 from agent_league.games.base import allows
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Sender
+from agent_league.referee.reading import unwrap_move
 
 ANNOUNCED = 100
 """Matches of the round; more than a check needs."""
 MANY_MOVES: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
 REPEATS = 8
 """How often a question is repeated: who chooses at random gives the same answer by chance, but not so often."""
+UNWRAPPED = 'Put the move itself into "move_data", without an object around it: not every league unwraps it.'
 NO_MOVES = "the player doesn't serve `make_move`, which only games other than Even/Odd need"
 STRANGE_IDS = ("conv ü/ö?&=% 你好", "CONV-" + "x" * 200, "0", "conv-r1m1-001 ")
 """Conversation ids that are strings like any other."""
@@ -293,6 +295,8 @@ def _judge_move(bench: PlayerBench, answer: Mapping[str, Any]) -> Finding:
     move = answer["move_data"]
     if allows(bench.question.legal, move):
         return passed(show(move, 40))
+    if unwrap_move(move, lambda one: allows(bench.question.legal, one))[1]:
+        return warned(f"'move_data' is {quoted(move, 80)}", UNWRAPPED)
     return failed(f"'move_data' is {quoted(move, 80)}, asked for {show(bench.question.move_request, 200)}")
 
 
@@ -349,7 +353,10 @@ async def _moves(bench: PlayerBench) -> Finding:
         raise Skip(NO_MOVES)
     if exchange.answer is None:
         return failed(exchange.came, exchange.own_words.rstrip())
-    move = exchange.answer.get("move_data")
+    said = exchange.answer.get("move_data")
+    move, unwrapped = unwrap_move(said, lambda one: one in CHOICES)
+    if unwrapped:
+        return warned(f"'move_data' is {show(said, 80)}", UNWRAPPED)
     if move not in CHOICES:
         came = f"'move_data' is {show(move, 80)}"
         return failed(came) if is_needed else warned(f"{came}; {NO_MOVES}")

@@ -92,10 +92,9 @@ class Reader:
             return Read(response.play.value, noted)
         read, noted = self._v2(wire.answer, answer)
         move = wire.move(read)
-        if not self._strict and wire.answer is v2.GameMoveResponse and not is_legal(move):
-            for name in MOVE_NAMES:
-                if _names_only(move, name) and is_legal(move[name]):
-                    return Read(move[name], (*noted, f"'move_data' with '{name}' for the move itself"))
+        if not self._strict and wire.answer is v2.GameMoveResponse:
+            move, unwrapped = unwrap_move(move, is_legal)
+            noted = (*noted, *unwrapped)
         return Read(move, noted)
 
     def _v2(self, model: type[M], answer: Any) -> tuple[M, tuple[str, ...]]:
@@ -171,6 +170,15 @@ class Reader:
                     f"'{name}' must be {expected!r}, found {str(said.get(name))[:80]!r}",
                     field=name,
                 )
+
+
+def unwrap_move(move: Move, is_legal: Callable[[Move], bool]) -> tuple[Move, tuple[str, ...]]:
+    """The legal move that an object names which is none itself, and a note of that; any other move as it is."""
+    if not is_legal(move):
+        for name in MOVE_NAMES:
+            if _names_only(move, name) and is_legal(move[name]):
+                return move[name], (f"'move_data' with '{name}' for the move itself",)
+    return move, ()
 
 
 def _names_only(move: Any, name: str) -> bool:

@@ -44,6 +44,8 @@ from agent_league.protocol.v2.errors import LeagueError
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.transport import jsonrpc
 
+FLAT_BODY = "a flat body"
+"""Noted of a registration whose fields stand side by side, in no message."""
 ACKNOWLEDGED = ""
 """In place of a method: there is nothing to do but to acknowledge it."""
 STYLE_OF_FRAME = {Frame.MESSAGE: "handler", Frame.ARGUMENTS: "tool", Frame.BARE: "bare"}
@@ -106,7 +108,7 @@ class Reception:
             raise self._unknown(asked.method)
         if path != REGISTER_PATH or asked.frame is not Frame.BARE or asked.original is not None:
             return asked
-        flat = ("a flat body", *([] if "game_types" in frame else ["no 'game_types'"])) if is_flat else ()
+        flat = (FLAT_BODY, *([] if "game_types" in frame else ["no 'game_types'"])) if is_flat else ()
         noted = (f"POST {REGISTER_PATH}", *flat, *asked.how.noted[1:])
         return replace(asked, how=How(noted=noted))  # it says nothing of how the agent wants to be called
 
