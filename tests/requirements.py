@@ -245,6 +245,7 @@ REQUIREMENTS = (
         "Whoever edits agents/player/strategy.py or agents/referee/game_logic.py changes how main.py there plays.",
         "cli/agent_folders::a_player_plays_by_the_strategy_in_its_folder",
         "cli/agent_folders::a_referee_plays_by_the_rules_in_its_folder_and_manager_and_players_know_them",
+        "cli/agent_folders::rules_that_keep_their_name_are_those_of_the_table_too",
         "cli/agent_folders::the_rules_of_the_folder_keep_the_contract_and_are_those_of_even_odd",
         "cli/agent_folders::a_strategy_file_that_is_none_is_named_with_what_is_wrong",
         "cli/agent_folders::a_file_of_rules_that_is_none_is_named_with_what_is_wrong",

@@ -82,6 +82,16 @@ def test_a_referee_plays_by_the_rules_in_its_folder_and_manager_and_players_know
         assert "result_doubtful" not in {line["event_type"] for line in logged(checkout, player_id)}
 
 
+def test_rules_that_keep_their_name_are_those_of_the_table_too(checkout: Path) -> None:
+    (checkout / "agents" / "player" / "strategy.py").write_text(EVEN_AGAINST_ODD, "utf-8")
+    rules = checkout / "agents" / "referee" / "game_logic.py"
+    edit(rules, "parity = PARITIES[number % 2]", "parity = PARITIES[1 - number % 2]")
+    match = play(checkout)
+    standings = checkout / "SHARED" / "data" / "leagues" / "league_2025_even_odd" / "standings.json"
+    first, _ = json.loads(standings.read_text("utf-8"))["standings"]
+    assert (first["player_id"], first["points"]) == (match["result"]["winner_player_id"], 3)
+
+
 def test_the_strategy_of_the_folder_keeps_the_contract() -> None:
     check_strategy_contract(lambda: load_strategy(str(AGENTS / "player" / "strategy.py")))
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig
 from agent_league.errors import ConfigError, ErrorCode, Refusal
-from agent_league.games.base import BadParameters
-from agent_league.games.even_odd.details import read_details, seat_that_won
+from agent_league.games.base import BadParameters, Rules, winning_seat
+from agent_league.games.even_odd.details import read_details
 from agent_league.games.registry import Game, UnknownGame, game_types, load_game, playable
 from agent_league.league.reports import Decide, Decision
 from agent_league.league.settings import ManagerSettings
@@ -129,16 +129,20 @@ class Rulebook:
 
 def decider_of(game_type: str) -> Decide:
     """What tells the result of a match by the details of its report: for Even/Odd, and for no other game."""
-    return _decide_even_odd if game_type == EVEN_ODD else lambda *_: None
+    return partial(_decide_even_odd, load_game(EVEN_ODD).rules) if game_type == EVEN_ODD else lambda *_: None
 
 
 def _decide_even_odd(
-    details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]
+    rules: Rules, details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]
 ) -> Decision | None:
+    """By the rules that are in force here: a file of one's own may have others under this name."""
     position = read_details(details, players, parameters)
-    if position is None:
+    try:
+        if position is None or rules.actors(position):
+            return None
+        seat = winning_seat(rules.returns(position))
+    except Exception:  # noqa: BLE001 - somebody's own rules may have positions of another kind
         return None
-    seat = seat_that_won(position)
     return Decision(None if seat is None else players[seat])
 
 

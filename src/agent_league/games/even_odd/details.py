@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_league.games.base import BadParameters, State, winning_seat
+from agent_league.games.base import BadParameters, State
 from agent_league.games.even_odd.rules import PARITIES, EvenOddRules
 
 
@@ -21,8 +21,3 @@ def read_details(details: Mapping[str, Any], players: Sequence[str], parameters:
     if any(choice not in PARITIES for choice in chosen) or not low <= number <= high:
         return None
     return {**position, "choices": chosen, "number": number}
-
-
-def seat_that_won(position: State) -> int | None:
-    """The seat of the winner at the end of a match; None: a draw."""
-    return winning_seat(EvenOddRules().returns(position))
