@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, OtherAnswer, PeerRefused
+from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, OtherAnswer, PeerRefused, PeerUnreachable
 from agent_league.protocol.spellings import (
     MCP_LIST_HEADERS,
     MCP_META,
@@ -232,6 +232,16 @@ class Manners:
             if insist:
                 peer.lacks[call.method] = now()
         raise _with_all(failures[0], failures) if failures else no_answer(endpoint, limit)
+
+    async def is_there(self, endpoint: str, limit: float) -> bool:
+        """Whether anybody is at an address, whatever it answers or not."""
+        try:
+            await self._carrier.exchange(endpoint, encode_request("ping", {}, next(self._numbers)), limit)
+        except PeerUnreachable:
+            return False
+        except CallFailed:
+            pass
+        return True
 
     def lacks(self, endpoint: str, method: str) -> bool:
         """Whether an agent has shown that it takes no such notice, in whatever style."""
