@@ -428,6 +428,26 @@ class OneToolPlayer(ListingToolPlayer):
         return params["arguments"].get("message") if is_own else None
 
 
+class ArgumentToolPlayer(ListingToolPlayer):
+    """An MCP server whose tools have one argument each, `message`, and miss it in words of their own."""
+
+    name = "Argument Tool"
+
+    def read(self, body: Message) -> Message | None:
+        message = super().read(body)
+        return None if message is None else message.get("message")
+
+    def wrap(self, body: Message, reply: Message) -> Any:
+        return SamplePlayer.wrap(self, body, {"content": [], "structuredContent": reply})
+
+    def unknown(self, body: Message) -> Answer:
+        if body.get("method") == "tools/call" and body["params"].get("name") in self.tools:
+            text = f"1 validation error for {body['params']['name']}Arguments\nmessage\n  Field required"
+            result = {"content": [{"type": "text", "text": text}], "isError": True}
+            return 200, {"jsonrpc": "2.0", "result": result, "id": body.get("id")}
+        return super().unknown(body)
+
+
 class WrappedPlayer(ReceivePlayer):
     """Methods with names of their own, each with one parameter: the message."""
 
@@ -551,6 +571,7 @@ V2_PLAYERS: tuple[type[SamplePlayer], ...] = (
     ListingToolPlayer,
     FailingToolPlayer,
     OneToolPlayer,
+    ArgumentToolPlayer,
     WrappedPlayer,
     BrokenWrappedPlayer,
     EmptyTokenPlayer,

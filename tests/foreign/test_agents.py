@@ -63,6 +63,10 @@ def one_tool(method: str, message: Message) -> Message:
     return tool("handle_message", {"message": message})
 
 
+def tool_with_argument(method: str, message: Message) -> Message:
+    return tool(method, {"message": message})
+
+
 Frame = Callable[[str, Message], Message]
 FRAMES: dict[type[SamplePlayer], Frame] = {
     players.BarePlayer: bare,
@@ -72,6 +76,7 @@ FRAMES: dict[type[SamplePlayer], Frame] = {
     players.ListingToolPlayer: tool,
     players.FailingToolPlayer: tool,
     players.OneToolPlayer: one_tool,
+    players.ArgumentToolPlayer: tool_with_argument,
     players.WrappedPlayer: wrapped,
     players.BrokenWrappedPlayer: wrapped,
 }
@@ -82,7 +87,9 @@ PLACES: dict[type[SamplePlayer], Callable[[Any], Any]] = {
         (players.ToolPlayer, players.ListingToolPlayer, players.FailingToolPlayer, players.OneToolPlayer),
         lambda body: json.loads(body["result"]["content"][0]["text"]),
     ),
-    players.StructuredToolPlayer: lambda body: body["result"]["structuredContent"],
+    **dict.fromkeys(
+        (players.StructuredToolPlayer, players.ArgumentToolPlayer), lambda body: body["result"]["structuredContent"]
+    ),
     players.MessagePlayer: lambda body: body["result"]["message"],
     players.ResponsePlayer: lambda body: body["result"]["response"],
     players.RequestShapedPlayer: lambda body: body["params"],

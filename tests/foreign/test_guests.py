@@ -11,12 +11,13 @@ import pytest
 
 from agent_league.players.observation import GameRecord
 from tests.arena.guests import BOUND
+from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
 from tests.foreign.managers import RoundsManager
 from tests.foreign.sample_manager import SampleManager
 from tests.foreign.sample_referee import SampleReferee
 from tests.foreign.stage import planned, play_with_referee, serving, started
-from tests.foreign.strange_managers import STRANGE_MANAGERS, PollManager, RestManager, SilentIdManager
+from tests.foreign.strange_managers import STRANGE_MANAGERS, IdManager, PollManager, RestManager, SilentIdManager
 from tests.foreign.strange_referees import STRANGE_REFEREES
 from tests.foreign.test_leagues import titles, watching
 
@@ -50,6 +51,20 @@ async def test_our_players_and_referee_play_to_the_end_under_a_strange_manager(
         assert manager.polls
     if isinstance(manager, RestManager):
         assert {body.get("agent_type") for body in manager.received if "endpoint" in body} == {"player", "referee"}
+
+
+async def test_where_nobody_is_at_the_address_of_our_file_the_manager_is_asked_for_another(plan: PlanMaker) -> None:
+    made = planned(plan, referees=1)
+    empty = free_ports(1)
+    elsewhere = {f"P{number:02}": f"http://localhost:{empty}/mcp" for number in range(1, 5)}
+    referee = made.referees[0]
+    lost = replace(referee, settings=replace(referee.settings, player_addresses=elsewhere))
+    async with AsyncExitStack() as stack:
+        manager = await stack.enter_async_context(started(IdManager(made.manager.port, 4, 1)))
+        await stack.enter_async_context(serving([lost, *made.players]))
+        assert await asyncio.to_thread(manager.over.wait, BOUND)
+    assert not manager.faults
+    assert {report["status"] for report in manager.reports.values()} <= {"WIN", "DRAW"}
 
 
 @pytest.mark.parametrize("kind", STRANGE_REFEREES.values(), ids=titles)

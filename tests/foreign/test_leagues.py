@@ -71,6 +71,10 @@ TOLERATED: dict[type[ForeignPlayer], set[str]] = {
         "answer in result.content[0].text",
     },
     players.OneToolPlayer: {"called as 'tools/call' of 'handle_message'", "answer in result.content[0].text"},
+    players.ArgumentToolPlayer: {
+        "called as 'tools/call' of 'receive_game_invitation' with arguments.message",
+        "called as 'tools/call' of 'receive_parity_call' with arguments.message",
+    },
     players.WrappedPlayer: {
         "called as 'receive_game_invitation' with params.message",
         "called as 'receive_parity_call' with params.message",
@@ -127,6 +131,7 @@ TRIED: dict[type[ForeignPlayer], set[str | None]] = {
     players.ListingToolPlayer: PLAIN,
     players.FailingToolPlayer: PLAIN,
     players.OneToolPlayer: PLAIN,
+    players.ArgumentToolPlayer: PLAIN,
     players.WrappedPlayer: PLAIN,
     players.BrokenWrappedPlayer: PLAIN,
     players.NullResultPlayer: OURS,
@@ -237,6 +242,7 @@ STRICT_CODES: dict[type[ForeignPlayer], str] = {
     players.ListingToolPlayer: "E002",
     players.FailingToolPlayer: "E002",
     players.OneToolPlayer: "E002",
+    players.ArgumentToolPlayer: "E002",
     players.WrappedPlayer: "E002",
     players.BrokenWrappedPlayer: "E002",
     players.NullResultPlayer: "E002",

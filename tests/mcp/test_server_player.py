@@ -6,6 +6,8 @@ import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
+
 from agent_league.model.events import MatchFinished
 from agent_league.model.results import Outcome
 from tests.arena.guests import hosted
@@ -16,8 +18,26 @@ from tests.test_docs import ROOT
 BOUND = 60
 
 
-async def started(port: str, manager: str) -> asyncio.subprocess.Process:
-    command = [sys.executable, str(ROOT / "examples" / "mcp_server_player.py"), port, manager]
+EXAMPLE = ROOT / "examples" / "mcp_server_player.py"
+OTHER_NAMES = {
+    "def handle_game_invitation(": "def receive_game_invitation(",
+    "def choose_parity(": "def parity_choose(",
+    "def notify_match_result(": "def game_over(",
+}
+ONE_ARGUMENT = {
+    "match_id: str, conversation_id: str, timestamp: str)": "message: dict[str, Any])",
+    "match_id: str, conversation_id: str)": "message: dict[str, Any])",
+    "match_id: str, game_result: dict[str, Any])": "message: dict[str, Any])",
+    "match_id, conversation_id, accept": "message['match_id'], message['conversation_id'], accept",
+    "match_id, conversation_id, parity_choice": "message['match_id'], message['conversation_id'], parity_choice",
+    "arrival_timestamp=timestamp": "arrival_timestamp=message['timestamp']",
+    'print(match_id, game_result["reason"]': 'print(message["match_id"], message["game_result"]["reason"]',
+}
+"""The tools of the example under other names of the table, and with the message as their one argument."""
+
+
+async def started(port: str, manager: str, script: Path = EXAMPLE) -> asyncio.subprocess.Process:
+    command = [sys.executable, str(script), port, manager]
     pipe = asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
 
@@ -28,20 +48,46 @@ async def ended(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-async def test_the_sdk_s_own_server_plays_a_league_with_ours(plan: PlanMaker) -> None:
+@pytest.mark.parametrize(
+    ("changes", "called"),
+    [
+        ({}, ["'tools/call' of MCP"]),
+        (
+            OTHER_NAMES,
+            ["'tools/call' of MCP of 'receive_game_invitation'", "'tools/call' of MCP of 'parity_choose'"],
+        ),
+        (
+            OTHER_NAMES | ONE_ARGUMENT,
+            [
+                "'tools/call' of MCP of 'receive_game_invitation' with arguments.message",
+                "'tools/call' of MCP of 'parity_choose' with arguments.message",
+            ],
+        ),
+    ],
+    ids=["our names", "other names", "other names and one argument"],
+)
+async def test_the_sdk_s_own_server_plays_a_league_with_ours(
+    plan: PlanMaker, tmp_path: Path, changes: dict[str, str], called: list[str]
+) -> None:
+    text = EXAMPLE.read_text()
+    for ours, theirs in changes.items():
+        assert ours in text, ours
+        text = text.replace(ours, theirs)
+    script = tmp_path / "player.py"
+    script.write_text(text)
     first = free_ports(6)
     planned = plan(players=3, referees=1, manager_port=first, referee_port=first + 1, player_port=first + 2)
     manager, port = f"http://localhost:{first}/mcp", str(first + 5)
     async with AsyncExitStack() as stack:
         watched = await stack.enter_async_context(hosted(planned, 1))
-        player = await started(port, manager)
+        player = await started(port, manager, script)
         stack.push_async_callback(ended, player)
         completed = await watched.completed(BOUND)
         (guest,) = [row for row in completed.standings if row.display_name == "My MCP player"]
         assert guest.played == 2
         results = [event.result for event in watched.events if isinstance(event, MatchFinished)]
         assert all(result.outcome is not Outcome.TECHNICAL_LOSS for result in results)
-        assert "called as 'tools/call' of MCP" in completed.tolerated[guest.player_id]
+        assert {f"called as {way}" for way in called} <= set(completed.tolerated[guest.player_id])
         assert player.stdout is not None
         async with asyncio.timeout(BOUND):
             registered = (await player.stdout.readline()).decode()

@@ -12,6 +12,7 @@ from agent_league.protocol.spellings import (
     METHOD_OF_META,
     METHOD_OF_NAME,
     METHOD_OF_TYPE,
+    ON_A_SIGN,
     PLACES,
     STYLE_BY_NAME,
     STYLES,
@@ -162,7 +163,17 @@ def test_a_call_of_mcp_has_the_headers_that_the_revision_asks_for_and_no_other_c
         "Mcp-Method": "tools/call",
         "Mcp-Name": "choose_parity",
     }
-    assert set(told.values()) == {None}
+    of_mcp = {style.name for style in STYLES if style.is_mcp}
+    assert {name for name, headers in told.items() if headers} == of_mcp - {"mcp"}
+
+
+def test_what_only_few_agents_have_is_tried_on_a_sign_of_it_alone() -> None:
+    tried = {style.name for style in styles_for("choose_parity", PROTOCOL_V2)}
+    assert not tried & ON_A_SIGN
+    known = styles_for("choose_parity", PROTOCOL_V2, "mcp-short-argument")
+    assert known[0].name == "mcp-short-argument"
+    call = json.loads(known[0].request("choose_parity", {"a": 1}, 7))
+    assert (call["params"]["name"], call["params"]["arguments"]) == ("parity_choose", {"message": {"a": 1}})
 
 
 def test_a_style_that_has_no_name_for_a_method_is_not_tried() -> None:

@@ -5,8 +5,9 @@ Knows the frames and spellings of `league.v2`, and nothing of what is asked.
 
 import asyncio
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 from agent_league.clock import SystemClock
@@ -21,7 +22,18 @@ from agent_league.model.agents import Role
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.spellings import SEEDS, STYLE_BY_NAME, Frame, Style, candidates, holds, styles_for, tidied
+from agent_league.protocol.spellings import (
+    MCP_NAMED,
+    SEEDS,
+    STYLE_BY_NAME,
+    Frame,
+    Style,
+    candidates,
+    holds,
+    styles_for,
+    tidied,
+    with_one_argument,
+)
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.transport.manners import UNKNOWN_TOOL
@@ -117,7 +129,7 @@ class Exchange:
     def refused(self) -> bool:
         """Whether the agent said no, in any of the ways there are."""
         complains = isinstance(self.body, dict) and bool(self.body.get("error"))
-        return complains or self.league_error is not None or 400 <= self.reply.status < 500
+        return complains or self._failed_tool or self.league_error is not None or 400 <= self.reply.status < 500
 
     @property
     def unknown_method(self) -> bool:
@@ -128,11 +140,15 @@ class Exchange:
         return (complains and self.error.get("code") in (None, FrameCode.METHOD_NOT_FOUND)) or self._unknown_tool
 
     @property
+    def _failed_tool(self) -> bool:
+        """Whether a tool failed, in the words of MCP."""
+        result = self.body.get("result") if isinstance(self.body, dict) else None
+        return isinstance(result, dict) and result.get("isError") is True
+
+    @property
     def _unknown_tool(self) -> bool:
         """Whether the agent says in words that it has no such tool, in an error or as the text of a failed one."""
-        result = self.body.get("result") if isinstance(self.body, dict) else None
-        failed = isinstance(result, dict) and result.get("isError") is True
-        said = result if failed else self.error.get("message", "")
+        said = self.body["result"] if self._failed_tool else self.error.get("message", "")
         return UNKNOWN_TOOL.search(str(said)[:MOST_READ]) is not None
 
     @property
@@ -328,7 +344,8 @@ class Bench:
         """Asks in one style after the other until the agent understands; the first exchange where it never does."""
         first: Exchange | None = None
         answered: set[str] = set()
-        for style in styles_for(method, PROTOCOL_V2, self.style.name):
+        styles = list(styles_for(method, PROTOCOL_V2, self.style.name))
+        for style in styles:
             if style.is_combined and style.frame is Frame.MESSAGE and style.name_of(method) in answered:
                 continue  # it knows the name, and said something else than that it misses the message
             exchange = await self.ask(method, message, wanted=wanted, style=style, bearer=bearer)
@@ -343,6 +360,8 @@ class Bench:
                 return exchange
             if exchange.league_error is not None or (wanted is None and self.styles and exchange.broke_down):
                 return exchange
+            more = [other for other in _on_a_sign(exchange, style) if other not in styles and other.knows(method)]
+            styles.extend(more)  # they are asked in after the others
         if first is None:
             raise Skip(f"no style has a name for {method}")
         return first
@@ -381,6 +400,15 @@ class Bench:
             self.noted.append(f"answers in {exchange.place}")
             self.frameless = self.frameless or exchange.place in FRAMELESS
         self.noted += exchange.noted
+
+
+def _on_a_sign(exchange: Exchange, style: Style) -> Iterator[Style]:
+    """What else may be tried after the call of a tool: its other names in MCP, or the message as its one argument."""
+    if style.frame is Frame.ARGUMENTS and exchange.reply.status == HTTPStatus.OK:
+        if style.is_mcp:
+            yield from MCP_NAMED
+        if not exchange.unknown_method and (again := with_one_argument(style)):
+            yield again
 
 
 def understood(exchange: Exchange, wanted: str | None) -> bool:

@@ -32,7 +32,8 @@ def _frames() -> Iterator[tuple[str, str, str]]:
         if style.frame is not Frame.PARAMS and not style.is_combined and style.knows("register_player")
     ]
     yield "where a message is", "`params`", "; ".join(others)
-    yield "names and frames", "as above", f"each of the names below in `{Frame.MESSAGE}` and in `{TOOL_CALL}` too"
+    tools = f"`{TOOL_CALL}`, of MCP as well, there also with the one argument `message`"
+    yield "names and frames", "as above", f"each of the names below in `{Frame.MESSAGE}` and in {tools}"
 
 
 def _names() -> Iterator[tuple[str, str, str]]:

@@ -6,7 +6,7 @@ accepted under another spelling than ours is noted in words, for the record.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
@@ -41,6 +41,7 @@ MCP_HEADERS: Mapping[str, str] = {
     "MCP-Protocol-Version": MCP_REVISION,
     "Mcp-Method": TOOL_CALL,
 }
+MCP_LIST_HEADERS: Mapping[str, str] = {**MCP_HEADERS, "Mcp-Method": TOOL_LIST}
 
 
 class Frame(StrEnum):
@@ -100,6 +101,7 @@ class Style:
             case Frame.ARGUMENTS:
                 shown = f"'{TOOL_CALL}' of MCP" if self.is_mcp else f"'{TOOL_CALL}'"
                 shown += "" if name == method else f" of '{name}'"
+                shown += f" with arguments.{self.argument}" if self.argument and name != ONE_METHOD else ""
             case Frame.BARE:
                 shown = f"POST {self.path}" if self.path else "a bare message"
         return f"{shown}, a {self.message_type}" if self.message_type else shown
@@ -220,7 +222,27 @@ _COMBINED: tuple[Style, ...] = (
     ),
 )
 """The names of one style in the frame of another."""
-STYLES: tuple[Style, ...] = (*_PLAIN, *_STARTS, *_COMBINED)
+MCP_NAMED: tuple[Style, ...] = tuple(
+    replace(style, name=f"mcp{style.name.removeprefix('tool')}", says=f"real MCP: {style.says}", is_mcp=True)
+    for style in _COMBINED
+    if style.frame is Frame.ARGUMENTS
+)
+"""The names of other styles in requests of MCP, for the tools that a server lists."""
+_ONE_ARGUMENT: Mapping[str, Style] = {
+    style.name: replace(
+        style,
+        name=f"{style.name}-argument",
+        says=f"{style.says}, with the argument `message`",
+        argument="message",
+        is_combined=True,
+    )
+    for style in (*_PLAIN, *_COMBINED, *MCP_NAMED)
+    if style.frame is Frame.ARGUMENTS and style.argument is None
+}
+"""Calls of tools -> the same with the message as their one argument, for a tool that is there and wants it so."""
+ON_A_SIGN = frozenset(style.name for style in (*MCP_NAMED, *_ONE_ARGUMENT.values()))
+"""Styles that are tried only where an agent has shown that it has such tools."""
+STYLES: tuple[Style, ...] = (*_PLAIN, *_STARTS, *_COMBINED, *MCP_NAMED, *_ONE_ARGUMENT.values())
 """In the order in which they are tried."""
 STYLE_BY_NAME: Mapping[str, Style] = {style.name: style for style in STYLES}
 
@@ -242,6 +264,11 @@ METHOD_OF_META: Mapping[str, str] = {
 
 V1_STYLES = (STYLE_BY_NAME["bare"], STYLE_BY_NAME["handler"])
 """How agents of `league.v1` are called: its messages have no method names."""
+
+
+def with_one_argument(style: Style) -> Style | None:
+    """The call of the same tool with the message as its one argument; None for what is no such call."""
+    return _ONE_ARGUMENT.get(style.name)
 
 
 def flattened(registration: Mapping[str, Any]) -> dict[str, Any]:
@@ -266,10 +293,11 @@ def is_own_word(method: str, message_type: Any) -> bool:
 def styles_for(method: str, protocol: str, *known_by: str) -> tuple[Style, ...]:
     """The styles to try for a method: those that an agent is known by, others of that frame, the rest.
 
-    A game's own method has one name.
+    A game's own method has one name. Those of `ON_A_SIGN` only where an agent is known by them.
     """
     styles = V1_STYLES if protocol == PROTOCOL_V1 else STYLES
     known = [style for style in styles if style.knows(method) or styles is V1_STYLES] or [SEEDS]
+    known = [style for style in known if style.name not in ON_A_SIGN or style.name in known_by]
     likely = next((STYLE_BY_NAME[name] for name in known_by if name in STYLE_BY_NAME), SEEDS)
 
     def turn(style: Style) -> tuple[int, bool]:

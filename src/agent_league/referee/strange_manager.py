@@ -14,6 +14,8 @@ from agent_league.transport.hosts import endpoint_problem
 from agent_league.transport.manners import Call, Manners
 from agent_league.transport.session import Session
 
+PROBE_SECONDS = 2.0
+"""How long a look may take whether somebody is at an address."""
 QUERIES = ("GET_PLAYER_STATS", "GET_SCHEDULE", "GET_STANDINGS")
 """The questions whose answers may hold a player's address, in the order in which they are asked."""
 
@@ -40,10 +42,18 @@ class StrangeManager:
         return read_matches(body, candidates(body))
 
     async def find_address(self, player_id: str) -> str | None:
-        """Where a player is, as far as our own configuration or else the manager can tell, and we may call it."""
-        known = self._settings.player_addresses.get(player_id) or self._found.get(player_id)
-        if known and self._may_call(known):
-            return known
+        """Where a player is, as far as our own configuration or else the manager can tell, and we may call it.
+
+        An address of our configuration at which nobody is counts only where the manager tells no other.
+        """
+        configured = self._settings.player_addresses.get(player_id)
+        if configured and not self._may_call(configured):
+            configured = None
+        if configured and await self._manners.is_there(configured, PROBE_SECONDS):
+            return configured
+        return self._found.get(player_id) or await self._ask_for_address(player_id) or configured
+
+    async def _ask_for_address(self, player_id: str) -> str | None:
         for query_type in QUERIES:
             query = v2.LeagueQuery.write(
                 **self._envelope(), query_type=query_type, query_params={"player_id": player_id}

@@ -13,8 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, OtherAnswer, PeerRefused
+from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, OtherAnswer, PeerRefused, PeerUnreachable
 from agent_league.protocol.spellings import (
+    MCP_LIST_HEADERS,
+    MCP_META,
+    MCP_NAMED,
     SEEDS,
     STYLE_BY_NAME,
     TOOL_LIST,
@@ -24,6 +27,7 @@ from agent_league.protocol.spellings import (
     holds,
     needed_in,
     styles_for,
+    with_one_argument,
 )
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.transport.carrier import Carrier, no_answer
@@ -85,7 +89,9 @@ class _Peer:
     pushes: bool = False
     """Whether its answers come in calls of their own."""
     tools: Collection[str] | None = None
-    """The names of its tools, as an MCP server tells them; None: it wasn't asked yet."""
+    """The names of its tools, as it lists them; None: it wasn't asked yet."""
+    mcp_tools: Collection[str] | None = None
+    """The same where it is asked as a real MCP server."""
     tried: set[str] = field(default_factory=set)
     """Questions that it answered in no style at all: the combined ones aren't tried again."""
 
@@ -171,8 +177,7 @@ class Manners:
                 if (push and push.done()) or not _may_be_style(error, peer, call):
                     break
                 styles.drop_after(style, error)
-                if _is_tool_call(style):
-                    styles.prefer(error, await self._tools(endpoint, peer, deadline - now(), bearer))
+                await self._look_for_tools(endpoint, peer, call, styles, style, error, deadline - now(), bearer)
                 continue
             if heard is not None:
                 peer.learn(call.method, style)
@@ -217,8 +222,8 @@ class Manners:
                 if not _may_be_style(error, peer, call):
                     break
                 styles.drop_after(style, error)
-                if _is_tool_call(style) and insist:
-                    styles.prefer(error, await self._tools(endpoint, peer, deadline - now(), bearer))
+                if insist:
+                    await self._look_for_tools(endpoint, peer, call, styles, style, error, deadline - now(), bearer)
                 continue
             if insist:
                 peer.learn(call.method, style)
@@ -227,6 +232,16 @@ class Manners:
             if insist:
                 peer.lacks[call.method] = now()
         raise _with_all(failures[0], failures) if failures else no_answer(endpoint, limit)
+
+    async def is_there(self, endpoint: str, limit: float) -> bool:
+        """Whether anybody is at an address, whatever it answers or not."""
+        try:
+            await self._carrier.exchange(endpoint, encode_request("ping", {}, next(self._numbers)), limit)
+        except PeerUnreachable:
+            return False
+        except CallFailed:
+            pass
+        return True
 
     def lacks(self, endpoint: str, method: str) -> bool:
         """Whether an agent has shown that it takes no such notice, in whatever style."""
@@ -251,22 +266,55 @@ class Manners:
         """The styles in which to say it, the likeliest first."""
         if self.strict:
             return styles_for(call.method, call.protocol)[:1]
-        styles = styles_for(call.method, call.protocol, *peer.likeliest(call.method))
+        listed = () if call.method in peer.methods else _named_by(peer.mcp_tools, call.method)
+        known_by = (*peer.likeliest(call.method), *(style.name for style in listed))
+        styles = styles_for(call.method, call.protocol, *known_by)
         if peer.tools and call.method not in peer.methods:
             styles = tuple(sorted(styles, key=lambda style: not _is_listed(style, call.method, peer.tools)))
         if call.method in peer.tried:
             styles = tuple(style for style in styles if not style.is_combined)
         return styles
 
-    async def _tools(self, endpoint: str, peer: _Peer, limit: float, bearer: str | None) -> Collection[str]:
-        """The tools that an agent lists, which it is asked for once; none where it doesn't understand that."""
-        if peer.tools is None and limit > 0:
-            peer.tools = ()
-            frame = encode_request(TOOL_LIST, {}, next(self._numbers))
-            with suppress(CallFailed):
-                status, body = await self._carrier.exchange(endpoint, frame, min(limit, LIST_SECONDS), bearer)
-                peer.tools = _tool_names(parse_reply(status, body))
-        return peer.tools or ()
+    async def _look_for_tools(
+        self,
+        endpoint: str,
+        peer: _Peer,
+        call: Call,
+        styles: "_Turns",
+        style: Style,
+        error: CallFailed,
+        limit: float,
+        bearer: str | None,
+    ) -> None:
+        """After the call of a tool failed: has those come next that the agent lists, which it is asked for once.
+
+        One that is there and fails is called with the message as its one argument.
+        """
+        if _is_tool_call(style):
+            if peer.tools is None and limit > 0:
+                peer.tools = await self._list_tools(endpoint, {}, None, limit, bearer)
+            styles.prefer(error, peer.tools or ())
+        elif style.is_mcp and _is_failed_tool(error) and peer.mcp_tools is None and limit > 0:
+            params = {"_meta": MCP_META}
+            peer.mcp_tools = await self._list_tools(endpoint, params, MCP_LIST_HEADERS, limit, bearer)
+            styles.bring_forward(*_named_by(peer.mcp_tools, call.method))
+        if _is_failed_tool(error) and not _is_unknown_tool(error) and (again := with_one_argument(style)):
+            styles.bring_forward(again)
+
+    async def _list_tools(
+        self,
+        endpoint: str,
+        params: Mapping[str, Any],
+        headers: Mapping[str, str] | None,
+        limit: float,
+        bearer: str | None,
+    ) -> Collection[str]:
+        """The tools that an agent lists; none where it doesn't understand that."""
+        frame = encode_request(TOOL_LIST, params, next(self._numbers))
+        with suppress(CallFailed):
+            status, body = await self._carrier.exchange(endpoint, frame, min(limit, LIST_SECONDS), bearer, headers)
+            return _tool_names(parse_reply(status, body))
+        return ()
 
     def _find(self, reply: _Reply, style: Style, call: Call, *, may_push: bool) -> Heard | None:
         """The answer in a reply; None where the agent may still send it."""
@@ -323,6 +371,10 @@ class _Turns:
                 if not (other.is_combined and other.frame is Frame.MESSAGE and other.name_of(self._method) == name)
             ]
 
+    def bring_forward(self, *styles: Style) -> None:
+        """These come next."""
+        self._left = [*styles, *(style for style in self._left if style not in styles)]
+
     def prefer(self, error: CallFailed, tools: Collection[str]) -> None:
         """After the call of a tool: those that the agent lists come first, then all other calls of tools.
 
@@ -341,6 +393,13 @@ def _is_tool_call(style: Style) -> bool:
 def _is_listed(style: Style, method: str, tools: Collection[str] | None) -> bool:
     """Whether a style calls a tool that the agent lists."""
     return _is_tool_call(style) and style.name_of(method) in (tools or ())
+
+
+def _named_by(tools: Collection[str] | None, method: str) -> tuple[Style, ...]:
+    """The styles that call a tool which a real MCP server lists."""
+    if not tools:
+        return ()
+    return tuple(style for style in MCP_NAMED if style.knows(method) and style.name_of(method) in tools)
 
 
 def _tool_names(body: Any) -> frozenset[str]:
@@ -400,6 +459,14 @@ def _is_unknown_method(error: CallFailed) -> bool:
 def _may_be_frame(error: CallFailed) -> bool:
     """Whether an agent may have missed the message where it looks for it, by what it says."""
     return _is_unknown_method(error) or error.message.startswith(("HTTP 4", "HTTP 5")) or "message" in error.message
+
+
+def _is_failed_tool(error: CallFailed) -> bool:
+    """Whether a tool failed, wants other arguments, or isn't there, in the words of MCP."""
+    result = error.answer.get("result") if isinstance(error.answer, dict) else None
+    fault = _frame_error(error)
+    wants_others = isinstance(fault, dict) and fault.get("code") == FrameCode.INVALID_PARAMS
+    return wants_others or (isinstance(result, dict) and result.get("isError") is True) or _is_unknown_tool(error)
 
 
 def _is_unknown_tool(error: CallFailed) -> bool:
