@@ -789,6 +789,8 @@ REQUIREMENTS = (
         "200 connections of an opponent keep no player from answering: good tokens first, a bound per address.",
         "transport/call_limits::two_hundred_connections_of_an_opponent_keep_no_referee_waiting",
         "transport/call_limits::another_address_a_good_token_and_a_single_call_beside_batches_don_t_wait",
+        "transport/call_limits::few_large_calls_of_one_address_and_of_all_strangers_are_under_way",
+        "transport/call_limits::between_large_calls_that_take_no_time_others_get_their_turn",
         "security/flooding::good_tokens_are_known_by_the_agents_to_whom_they_are_shown_and_by_nobody_else",
     ),
     needs(
@@ -1021,6 +1023,7 @@ REQUIREMENTS = (
         "Starts come as MATCH_ASSIGNMENT, POST /run_match, announcements and polls; addresses are looked up.",
         "referee/strange_manager::a_start_without_envelope_is_completed_with_what_we_know",
         "referee/strange_manager::a_posted_match_is_answered_with_its_result_and_without_our_token",
+        "transport/reception::nothing_but_a_start_is_taken_where_starts_are_posted",
         "referee/strange_manager::polled_matches_are_played_once_and_the_unplayable_are_told_once",
         "referee/strange_manager::an_address_is_looked_up_in_our_own_file_and_then_at_the_manager",
     ),

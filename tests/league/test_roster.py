@@ -347,9 +347,11 @@ async def test_who_can_not_register_is_told_of_once_however_often_it_knocks(offi
     for _ in range(3):
         await here.register("Agent 1", "nowhere")
         await here.register("Agent 2", address(2), version=7)
+        await here.register("Agent 3", address(3), version=7, sender=None)
     assert [(event.who, event.why[:4]) for event in here.events if isinstance(event, RegistrationRefused)] == [
         ("Agent 1", "Inva"),
         ("player:alpha", "E002"),
+        ("player:Agent 3", "E002"),
     ]
 
 

@@ -26,7 +26,7 @@ WAIT_SECONDS = 0.25
 """So often one more call of a caller may begin, however long those before it take: some wait for people."""
 BATCH_WAIT_SECONDS = 5.0
 """The same for batches and large calls, which wait for nobody as a rule."""
-MAX_WAITING = 16 * MAX_BODY
+MAX_WAITING = 8 * MAX_BODY
 """Bytes of all calls that wait; nobody else is let in before there is room."""
 BATCH = re.compile(rb"\s*\[")
 TOKEN = re.compile(rb'"auth_token"\s*:\s*"([!#-\[\]-~]{1,4096})"')

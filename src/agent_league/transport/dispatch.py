@@ -417,8 +417,9 @@ class Dispatcher:
         if self._refused:
             self._refused(asked.method, asked.params, refusal)
         known = METHODS.get(asked.method)
-        if self._unregistered and known and known.caller is Caller.APPLICANT:
-            self._unregistered(str(shown(asked.params.get("sender"))), f"{refusal.code} {refusal.message}")
+        if self._unregistered and known and known.request and known.caller is Caller.APPLICANT:
+            who = asked.params.get("sender") or applicant(known.request, asked.params)
+            self._unregistered(str(shown(who)), f"{refusal.code} {refusal.message}")
         return self._write_refusal(refusal, asked)
 
     def _write_refusal(self, refusal: Refusal, asked: Asked) -> dict[str, Any]:

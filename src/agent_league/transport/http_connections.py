@@ -70,6 +70,10 @@ class NotPlain(Exception):
     """A call that only ASGI can answer; nothing has been done about it."""
 
 
+class NoRoom(Exception):
+    """A call that isn't even kept waiting: too many wait already."""
+
+
 class Desk(Protocol):
     """Answers plain calls."""
 
@@ -78,7 +82,7 @@ class Desk(Protocol):
         ...
 
     async def answer(self, body: bytes, fields: Fields, address: str) -> bytes | None:
-        """The answer to a caller at an address, None where there is nothing to say; raises NotPlain."""
+        """The answer to a caller at an address, None where there is nothing to say; raises NotPlain or NoRoom."""
         ...
 
 
@@ -312,6 +316,10 @@ class Visitor(HttpToolsProtocol):
             answer = await desk.answer(body, call.fields, self.client[0] if self.client else "")
         except NotPlain:
             self._pass_on(call)
+            return
+        except NoRoom:  # said at once: on the way of ASGI there would be more copies of its body
+            if not self.is_leaving:
+                self.dismiss(503, "too many calls wait here; come again in a while")
             return
         except BaseException as error:
             self.logger.error("a plain call failed", exc_info=error)

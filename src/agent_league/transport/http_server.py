@@ -24,7 +24,7 @@ from agent_league.errors import PortInUse, UserError
 from agent_league.transport.call_limits import CallLimits, TokenCheck, TooManyWaiting
 from agent_league.transport.caller import CALLER_ADDRESS, NOWHERE
 from agent_league.transport.carrier import MAX_BODY, Answer, PostRefused
-from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Headers, Limits, NotPlain, Visitor
+from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Headers, Limits, NoRoom, NotPlain, Visitor
 from agent_league.transport.http_guard import Fields, Guard, TurnedAway
 from agent_league.transport.jsonrpc import UNKNOWN_METHOD, count_requests
 from agent_league.transport.mcp.door import HEADERS, Door
@@ -143,7 +143,7 @@ class PlainDesk:
         try:
             answer = await self._call_limits.answer(self._answer, body, bearer_of(fields), address)
         except TooManyWaiting:
-            raise NotPlain from None
+            raise NoRoom from None
         # About an unknown method nothing was done, so it may be asked about again; a notification was heard already.
         if answer is not None and answer.startswith(UNKNOWN_METHOD) and self._door and self._door.wants(body):
             raise NotPlain
