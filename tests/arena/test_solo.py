@@ -54,7 +54,7 @@ def test_a_loss_is_told_with_its_match_and_its_reason(capsys: pytest.CaptureFixt
     solo.tell("P01", Trouble("R2M1", "E001", "no answer within 30 s", "Technical loss"))
     assert capsys.readouterr().out == (
         "R2M1 against P02: TECHNICAL_LOSS (P01 gave no move in time)\n"
-        "R2M1: the referee says E001: no answer within 30 s Technical loss\n"
+        "R2M1: the referee says E001: no answer within 30 s; Technical loss\n"
     )
 
 

@@ -75,7 +75,7 @@ def test_the_league_that_is_conducted_in_a_folder_is_found_with_its_port(
         admin(Action.CLOSE, home=home)
         assert "Registration to league_nim is closed" in capsys.readouterr().err
         with running(["manager", "--port", port + 1, "--home", home]) as (second,):
-            second.prints("Waiting for")
+            second.prints(f"`league start --league-id {LEAGUE_ID} --home {home}`")
             with pytest.raises(UserError, match=f"choose with --league-id: {LEAGUE_ID}, league_nim"):
                 admin(Action.OPEN, home=home)
             admin(Action.OPEN, home=home, manager=f"localhost:{port}")

@@ -2,9 +2,18 @@
 
 import pytest
 
-from agent_league.cli.lines import tell_event
+from agent_league.cli.lines import ManagerTerminal, tell_event
 from agent_league.cli.live import LeagueView, Silence, remark_on
-from agent_league.model.events import Event, LeagueCompleted, MatchAssigned, PauseChanged, RegistrationChanged
+from agent_league.model.agents import Role
+from agent_league.model.events import (
+    AgentRegistered,
+    Event,
+    LeagueCompleted,
+    MatchAssigned,
+    PauseChanged,
+    RefereeWaitChanged,
+    RegistrationChanged,
+)
 from agent_league.model.results import StandingsRow
 from tests.conftest import PlanMaker
 
@@ -46,3 +55,33 @@ def test_a_match_that_is_given_away_is_no_news_for_a_terminal(capsys: pytest.Cap
     tell_event(MatchAssigned("R1M1", "REF01"))
     assert remark_on(MatchAssigned("R1M1", "REF01")) is None
     assert capsys.readouterr().out == ""
+
+
+def joined(role: Role, agent_id: str) -> AgentRegistered:
+    return AgentRegistered(role=role, agent_id=agent_id, display_name=agent_id, endpoint="http://localhost:1/mcp")
+
+
+def test_commands_in_remarks_are_spelled_as_the_program_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_LEAGUE_COMMAND", "./league")
+    assert remark_on(PauseChanged(is_paused=True)) == "The league is paused; `./league admin resume` goes on."
+
+
+def test_a_manager_whose_players_are_in_says_that_it_waits_for_a_referee(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = ManagerTerminal("http://localhost:8000/mcp", players=2, referees=1)
+    how = "`league referee --manager http://localhost:8000` starts one."
+    for event in (joined(Role.PLAYER, "P01"), joined(Role.PLAYER, "P01"), joined(Role.PLAYER, "P02")):
+        assert how not in capsys.readouterr().out
+        terminal.tell(event)
+    assert capsys.readouterr().out.endswith(f"All players are in; waiting for 1 referee. {how}\n")
+    terminal.tell(joined(Role.REFEREE, "REF01"))
+    terminal.tell(joined(Role.PLAYER, "P03"))
+    assert how not in capsys.readouterr().out
+    terminal.tell(RefereeWaitChanged(is_waiting=True))
+    assert capsys.readouterr().out.endswith(f"come back.\n{how}\n")
+
+
+def test_a_manager_whose_league_is_over_says_that_it_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    ManagerTerminal("http://localhost:8000/mcp", 2, 1, "The manager stays until Ctrl-C.").tell(ENDED)
+    assert capsys.readouterr().out.endswith("points.\nThe manager stays until Ctrl-C.\n")
+    ManagerTerminal("http://localhost:8000/mcp", 2, 1).tell(ENDED)
+    assert capsys.readouterr().out.endswith("points.\n")

@@ -405,7 +405,8 @@ def test_a_run_that_came_to_its_end_is_not_resumed_and_its_files_stay(played: Pl
     before = {path: path.read_bytes() for path in (played.home / "data" / "leagues").rglob("*") if path.is_file()}
     done = league("run", "--resume", "--home", played.home)
     assert (done.returncode, done.stdout) == (2, "")
-    expected = f"league: There is no interrupted run of {LEAGUE_ID} in {played.home}; `league run` starts a new one.\n"
+    anew = f"league run --home {played.home}"
+    expected = f"league: There is no interrupted run of {LEAGUE_ID} in {played.home}; `{anew}` starts a new one.\n"
     assert done.stderr == expected
     assert {path: path.read_bytes() for path in before} == before
 

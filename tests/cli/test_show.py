@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import shlex
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from agent_league.league.takeover import open_store
 from agent_league.storage.base import MatchRow, Saved
 from agent_league.storage.lock import locked
 from agent_league.storage.paths import DataPaths
+from tests.cli.command import LEAGUE
 from tests.cli.leagues import in_terminal, keep, play, said
 
 LEAGUE_ID = "league_tic_tac_toe"
@@ -80,6 +84,20 @@ def test_a_match_tells_players_result_moves_times_and_what_leads_further(played:
     assert f"league verify {played}" in printed
     assert "league replay R1M1" in printed
     assert "league logs --match R1M1" in printed
+
+
+def test_the_commands_under_a_match_can_be_copied_and_run(
+    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "it's a folder"
+    shutil.copytree(played, home)
+    monkeypatch.setenv("AGENT_LEAGUE_COMMAND", shlex.join(LEAGUE))
+    printed = said("show", "match", "R1M1", "--home", home).out
+    commands = [line for line in printed.splitlines() if line.startswith(shlex.join(LEAGUE))]
+    assert [shlex.split(command)[len(LEAGUE)] for command in commands] == ["replay", "logs", "verify"]
+    for command in commands:
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_match_without_its_file_still_has_its_result(played: Path, tmp_path: Path) -> None:

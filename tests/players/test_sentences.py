@@ -25,6 +25,7 @@ TURN = Turn("T1", Observation("nim", "R1M1", "P01", "P02", ()), NOW, NOW)
             "R1M1: You lose against <P02>. Too few.",
         ),
         (Trouble("R1M1", "E001", None, "lost"), "R1M1: the referee says E001: lost"),
+        (Trouble("R1M1", "E001", "no answer", "lost"), "R1M1: the referee says E001: no answer; lost"),
         (FallbackPlayed(TURN, [0, 1]), "Time is up in R1M1: the fallback strategy played [0, 1] for you."),
         (LeagueOver("P01"), "You are the champion."),
         (LeagueOver("P02"), "The champion is <P02>."),

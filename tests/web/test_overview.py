@@ -38,6 +38,7 @@ def test_before_the_start_it_says_who_is_awaited_and_how_to_join(tmp_path: Path)
     assert "once 4 players and 2 referees are in; 3 and 1 are." in text
     assert "league player --manager http://localhost:8000" in text
     assert "register_player at http://localhost:8000/mcp" in text
+    assert "league referee --manager http://localhost:8000" in text
     assert "Player 1 P01 player" in text
 
 
@@ -77,6 +78,8 @@ def test_a_league_without_a_referee_says_that_it_waits(tmp_path: Path) -> None:
     for member in reader.season.roster.of(Role.REFEREE):
         reader.season.suspend(member.agent_id, "no sign of life")
     assert "no referee: waiting" in words(shown(reader))
+    reader.invitation = Invitation("http://localhost:8000/mcp")
+    assert "league referee --manager http://localhost:8000 starts one." in words(shown(reader))
     assert any("no referee: waiting" in item["text"] for item in read_feed(reader)["items"])
     reader.season.revive("REF01")
     assert read_progress(reader)["waits_for_referee"] is False

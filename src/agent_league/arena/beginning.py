@@ -1,6 +1,7 @@
 """How a league begins: anew, with what an earlier one left moved aside, or where an interrupted one stopped."""
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -168,12 +169,14 @@ def resumed(loader: ConfigLoader, request: LeagueRequest) -> tuple[ConfigLoader,
     league_id = loader.load_league(request.league_id, request.game).league_id
     path = DataPaths(home).run_request(league_id)
     kept = read_object(path) or {}
+    named = {"--home": home, "--league-id": request.league_id, "--game": request.game}
+    anew = "league run" + "".join(f" {name} {shlex.quote(str(value))}" for name, value in named.items() if value)
     asked, overrides = kept.get("request"), kept.get("overrides")
     if not isinstance(asked, dict) or not isinstance(overrides, dict) or unfinished(home, league_id, store) is None:
-        raise UserError(f"There is no interrupted run of {league_id} in {home}; `league run` starts a new one.")
+        raise UserError(f"There is no interrupted run of {league_id} in {home}; `{anew}` starts a new one.")
     try:
         strategies = tuple(asked.get("strategies", ()))
         again = LeagueRequest(**{**asked, "home": home, "store": store, "strategies": strategies})
     except TypeError:
-        raise UserError(f"{path} was written by another version, or edited; `league run` starts a new one.") from None
+        raise UserError(f"{path} was written by another version, or edited; `{anew} --new` starts a new one.") from None
     return ConfigLoader(home, overrides), again

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from agent_league.cli.commands import home_option
+from agent_league.cli.commands import home_option, write_options
 from agent_league.cli.options import (
     ExitWhenDone,
     FreePort,
@@ -66,6 +66,7 @@ def manager(
     from agent_league.arena.beginning import (
         alone,
         begin_anew,
+        conducted,
         describe_moved,
         lost_league,
         note_endpoint,
@@ -76,7 +77,7 @@ def manager(
     from agent_league.arena.hosting import check_ports, run_async
     from agent_league.arena.seats import ManagerSeat, Watchers
     from agent_league.arena.solo import serve_until_interrupted
-    from agent_league.cli.lines import tell_event
+    from agent_league.cli.lines import ManagerTerminal
     from agent_league.league.settings import ManagerSettings
     from agent_league.storage.paths import DataPaths
 
@@ -131,10 +132,14 @@ def manager(
             if not no_web:
                 say_where(endpoint)
             if not (saved and saved.matches):
-                say(f"Waiting for {awaited}`league start{home_option(home)}`.")
+                is_alone = set(conducted(home)) <= {league.league_id}
+                which = write_options({"--league-id": None if is_alone else league.league_id}) + home_option(home)
+                say(f"Waiting for {awaited}`league start{which}`.")
             say(f"The admin token is in {DataPaths(home).admin_token(league.league_id)}.")
 
-        run_async(serve_until_interrupted([seat], Watchers(league=tell_event), ready))
+        stays = "The manager stays until Ctrl-C." if no_web else "The manager and its pages stay until Ctrl-C."
+        terminal = ManagerTerminal(endpoint, players, referees, "" if exit_when_done else stays)
+        run_async(serve_until_interrupted([seat], Watchers(league=terminal.tell), ready))
 
 
 def referee(

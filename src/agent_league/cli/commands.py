@@ -15,8 +15,12 @@ _COMMAND = re.compile(r"`league (?=[a-z])")
 
 def as_typed(sentence: str) -> str:
     """Spell the commands of a sentence the way this program was started: `./league run` in a source checkout."""
-    typed = os.environ.get(TYPED)
-    return _COMMAND.sub(lambda _: f"`{typed} ", sentence) if typed else sentence
+    return _COMMAND.sub(lambda _: "`" + spell_command(""), sentence)
+
+
+def spell_command(arguments: str) -> str:
+    """Spell a command that stands by itself the way this program was started."""
+    return f"{os.environ.get(TYPED) or 'league'} {arguments}"
 
 
 def write_options(options: Mapping[str, object]) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from agent_league.cli.commands import as_typed, spell_command
 from agent_league.cli.options import Home, config_here, put_out
 from agent_league.config import ConfigLoader, GamesRegistry
 from agent_league.errors import AgentLeagueError, UserError
@@ -110,8 +111,9 @@ def _show_all(found: Mapping[str, Any]) -> None:
     for source in found["sources"]:
         name = source["source"]
         told = f"can't be used: {source['error']}" if "error" in source else f"`league games {name}` lists them"
-        console.print(Text(printable(f"{name}:NAME, {told}")), soft_wrap=True)
-    console.print("`league games NAME` tells the rules; `league run --game NAME` plays a league.", soft_wrap=True)
+        console.print(Text(printable(as_typed(f"{name}:NAME, {told}"))), soft_wrap=True)
+    further = as_typed("`league games NAME` tells the rules; `league run --game NAME` plays a league.")
+    console.print(Text(further), soft_wrap=True)
 
 
 def _show(told: Mapping[str, Any]) -> None:
@@ -126,7 +128,7 @@ def _show(told: Mapping[str, Any]) -> None:
                 _parameters(told),
                 f"Players are asked with {told['question']} ({told['method']}).",
                 *offered,
-                f"Start a league: {told['start']}",
+                f"Start a league: {spell_command(told['start'].removeprefix('league '))}",
             ]
         )
     )

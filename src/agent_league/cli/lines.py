@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
+from agent_league.cli.commands import as_typed
 from agent_league.cli.live import broken_off_lines, remark_on, standings_table, tolerated_lines
 from agent_league.model.events import (
     AgentRegistered,
@@ -11,11 +12,39 @@ from agent_league.model.events import (
     LeagueResumed,
     LeagueStarted,
     MatchFinished,
+    RefereeWaitChanged,
     RoundCompleted,
     RoundStarted,
 )
 from agent_league.model.names import printable
 from agent_league.model.result_words import champion, counted, ending
+
+
+class ManagerTerminal:
+    """Prints what happens at a manager, and what its organiser can do where the league waits or is over."""
+
+    def __init__(self, endpoint: str, players: int, referees: int, ending: str = "") -> None:
+        self._start_referee = f"`league referee --manager {endpoint.removesuffix('/mcp')}` starts one."
+        self._players, self._referees = players, referees
+        self._registered: set[tuple[str, str]] = set()
+        self._ending = ending
+
+    def tell(self, event: Event) -> None:
+        """Print an event, and what can be done about it."""
+        tell_event(event)
+        match event:
+            case AgentRegistered() if (event.role, event.agent_id) not in self._registered:
+                self._registered.add((event.role, event.agent_id))
+                missing = self._referees - self._count("referee")
+                if event.role == "player" and self._count("player") == self._players and missing > 0:
+                    _print_line(f"All players are in; waiting for {counted(missing, 'referee')}. {self._start_referee}")
+            case RefereeWaitChanged(is_waiting=True):
+                _print_line(self._start_referee)
+            case LeagueCompleted() if self._ending:
+                _print_line(self._ending)
+
+    def _count(self, role: str) -> int:
+        return sum(role == registered for registered, _ in self._registered)
 
 
 def tell_event(event: Event) -> None:
@@ -47,7 +76,11 @@ def tell_event(event: Event) -> None:
         case _:
             line = remark_on(event) or ""
     if line:
-        console.print(Text(printable(line.rstrip())), soft_wrap=True)
+        _print_line(line.rstrip())
+
+
+def _print_line(line: str) -> None:
+    Console(highlight=False).print(Text(printable(as_typed(line))), soft_wrap=True)
 
 
 def _numbers(players: int, rounds: int, matches: int) -> str:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agent_league.arena.plan import LeaguePlan
+from agent_league.cli.commands import as_typed
 from agent_league.cli.options import say
 from agent_league.clock import duration
 from agent_league.league.standings import Table as Standings
@@ -55,8 +56,10 @@ class Faults:
 
     def lines(self) -> list[str]:
         return [
-            f"{player} lost {count} technically by its answers;"
-            f" `league check {shlex.quote(self.endpoints.get(player, 'URL'))}` says what is wrong with them."
+            as_typed(
+                f"{player} lost {count} technically by its answers;"
+                f" `league check {shlex.quote(self.endpoints.get(player, 'URL'))}` says what is wrong with them."
+            )
             for player, count in sorted(self._lost.items())
         ]
 
@@ -198,7 +201,7 @@ def remark_on(event: Event) -> str | None:
         case PauseChanged():
             paused = "The league is paused; `league admin resume` goes on."
             sentence = paused if event.is_paused else "The league goes on."
-    return sentence
+    return as_typed(sentence) if sentence else None
 
 
 def broken_off_lines(completed: LeagueCompleted) -> list[str]:

@@ -1,5 +1,6 @@
 """`league show`: a league in the terminal, from the store: while it runs, after it ended, after restarts."""
 
+import shlex
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from agent_league.cli.commands import as_typed, spell_command, write_options
 from agent_league.cli.options import LookedAt, Store, open_league, put_out
 from agent_league.cli.printing import console_out, print_lines, print_table
 from agent_league.errors import UserError
@@ -235,7 +237,7 @@ def _print_match(console: "Console", told: Mapping[str, Any], reader: "Reader") 
         print_table(console, "Moves", (">Step", *players), steps[:MOST_MOVES])
         if len(steps) > MOST_MOVES:
             print_lines(console, [f"and {len(steps) - MOST_MOVES} more"])
-    print_lines(console, _hints(told, reader), "dim")
+    print_lines(console, map(as_typed, _hints(told, reader)), "dim")
 
 
 def _about_match(told: Mapping[str, Any], players: Sequence[str]) -> Iterable[str]:
@@ -258,13 +260,14 @@ def _hints(told: Mapping[str, Any], reader: "Reader") -> Iterable[str]:
     if told["state"] != "FINISHED":
         yield "What is played shows once the match is over."
         return
+    where = write_options({"--home": reader.home, "--league-id": told["league_id"]})
     if not told["file"]:
-        yield f"What was said is not known here: {told['no_file']}. `league rebuild` writes a file of the result."
+        yield f"What was said is not known here: {told['no_file']}."
+        yield f"`league rebuild{where}` writes a file of the result."
         return
-    where = f" --home {reader.home} --league-id {told['league_id']}"
-    yield f"league replay {told['match_id']}{where}"
-    yield f"league logs --match {told['match_id']}{where}"
-    yield f"league verify {told['file']}"
+    yield spell_command(f"replay {told['match_id']}{where}")
+    yield spell_command(f"logs --match {told['match_id']}{where}")
+    yield spell_command(f"verify {shlex.quote(str(told['file']))}")
 
 
 def _print_player(console: "Console", told: Mapping[str, Any], reader: "Reader") -> None:

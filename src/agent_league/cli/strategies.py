@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from agent_league.cli.commands import as_typed
 from agent_league.cli.games import Json
 from agent_league.cli.options import put_out
 from agent_league.errors import AgentLeagueError
@@ -68,7 +69,8 @@ def _show_all(found: list[dict[str, Any]]) -> None:
         table.add_row(*(Text(printable(cell)) for cell in cells))
     console = Console(highlight=False)
     console.print(table)
-    console.print("`league player --strategy NAME` plays so; `league strategies NAME` tells more.", soft_wrap=True)
+    further = as_typed("`league player --strategy NAME` plays so; `league strategies NAME` tells more.")
+    console.print(Text(further), soft_wrap=True)
 
 
 def _show(told: Mapping[str, Any]) -> None:

@@ -71,7 +71,9 @@ def told(seat: HostSeat, event: Event) -> Told:
             fields = {"kind": "result", "text": f"A match is over: {_outcome(game)}.", **_of_game(seat, game)}
         case Trouble(match_id, code, message, consequence):
             fields = {"kind": "trouble", "text": "The referee tells of an error in a match."}
-            fields["untrusted"] = others(match_id=match_id, reason=" ".join(filter(None, (code, message, consequence))))
+            fields["untrusted"] = others(
+                match_id=match_id, reason="; ".join(filter(None, (code, message, consequence)))
+            )
         case StandingsChanged(round_id, rows):
             shown = table(seat, rows, FIRST_ROWS)
             cut_off = f": {len(shown)} of its {len(rows)} rows" if len(shown) < len(rows) else ""

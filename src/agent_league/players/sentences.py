@@ -29,7 +29,7 @@ def sentence(what: Happening | YourTurn | FallbackPlayed | Stopped, own_id: str,
             why = f" {game.details['reason']}." if game.details.get("reason") else ""
             return f"{game.match_id}: {OUTCOMES.get(game.outcome, game.outcome)} against {name(game.opponent_id)}.{why}"
         case Trouble(match_id, code, message, consequence):
-            return " ".join(filter(None, (f"{match_id}: the referee says {code}:", message, consequence)))
+            return f"{match_id}: the referee says {code}: {'; '.join(filter(None, (message, consequence)))}"
         case FallbackPlayed(turn, move):
             return f"Time is up in {turn.observation.match_id}: {by_fallback(move)}"
         case LeagueOver(champion_id) if champion_id:

@@ -15,6 +15,7 @@ def describe_port_holder(port: int) -> str:
         return ""
     for pid in _process_ids():
         if _has_open(pid, inodes):
+            pid = _starter_of(pid)  # noqa: PLW2901 - the one to stop: it would start a lost child again
             command = _command_of(pid)
             return f"process {pid} ({command})" if command else f"process {pid}"
     return "a process of another user"
@@ -50,12 +51,26 @@ def _target(entry: Path) -> str:
         return ""
 
 
+def _starter_of(pid: int) -> int:
+    """Return the process that a person started: not a child that Python's multiprocessing made of it."""
+    while b"multiprocessing." in _read(pid, "cmdline"):
+        parent = _read(pid, "stat").rpartition(b")")[2].split()[1:2]
+        if not parent or int(parent[0]) <= 1:
+            break
+        pid = int(parent[0])
+    return pid
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        return Path("/proc", str(pid), name).read_bytes()
+    except OSError:  # it has ended, or is another user's
+        return b""
+
+
 def _command_of(pid: int) -> str:
     """The command line of a process as people know it: without the interpreter and the path to it."""
-    try:
-        words = Path("/proc", str(pid), "cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
-    except OSError:
-        return ""
+    words = _read(pid, "cmdline").decode(errors="replace").rstrip("\0").split("\0")
     if "agent_league" in words:
         words = ["league", *words[words.index("agent_league") + 1 :]]
     command = " ".join(words)
