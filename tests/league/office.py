@@ -82,7 +82,7 @@ class Office:
         endpoint: str = "http://localhost:8101/mcp",
         *,
         role: str = "player",
-        sender: str = "player:alpha",
+        sender: str | None = "player:alpha",
         token: str | None = None,
         **meta: Any,
     ) -> Any:
