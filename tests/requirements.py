@@ -873,6 +873,8 @@ REQUIREMENTS = (
         "transport/manners::any_name_of_the_table_is_tried_in_any_frame_and_remembered",
         "transport/manners::a_server_of_mcp_tells_the_names_of_its_tools_and_is_called_by_them",
         "transport/manners::an_unknown_tool_brings_the_other_calls_of_tools_forward",
+        "protocol/spellings::what_only_few_agents_have_is_tried_on_a_sign_of_it_alone",
+        "mcp/server_player::the_sdk_s_own_server_plays_a_league_with_ours",
         "transport/manners::who_answers_in_no_form_at_all_is_not_asked_in_all_of_them_at_every_attempt",
     ),
     needs(
@@ -1548,6 +1550,7 @@ REQUIREMENTS = (
         "P 4",
         "What the players of an overdue match have refused is asked for and shown, with code and sentence, made safe.",
         "league/silent_referee::what_the_players_refused_is_asked_for_and_shown",
+        "league/silent_referee::a_report_that_was_refused_is_told_where_the_match_goes_overdue",
         "league/silent_referee::strangers_words_are_made_safe_and_bounded",
         "players/history::what_a_player_refused_about_a_match_is_in_its_state_each_kind_once_and_bounded",
     ),
@@ -1600,6 +1603,7 @@ REQUIREMENTS = (
     needs(
         "CLI",
         "`league check` agrees with the league: whom a manager refuses, it refuses, and says why.",
+        "conformance/dialects::a_player_that_a_league_plays_with_has_warnings_at_most",
         "conformance/player::a_planted_fault_is_found_at_its_step_and_named",
         "conformance/player::it_is_told_which_kind_of_token_came",
         "conformance/player::a_player_that_wants_an_invitation_first_gets_one_before_every_question",

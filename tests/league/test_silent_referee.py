@@ -108,6 +108,22 @@ async def test_what_the_players_refused_is_asked_for_and_shown(home: Path) -> No
 
 
 @in_virtual_time
+async def test_a_report_that_was_refused_is_told_where_the_match_goes_overdue(home: Path) -> None:
+    async with at_work(virtual(home)) as here:
+        await silent_league(here)
+        referee = here.referees[0]
+        await referee.hears("start_match")
+        for _ in range(5):
+            refused = await referee.report("R1M1", {"details": {}})
+            assert refused["error_code"] == "E003"
+        await completed(here)
+        why = f"a report of it was refused with E003 ({refused['message']})"
+        sentence = told(here, MatchOverdue)[0].sentence
+        assert sentence.count(why) == 1
+        assert why in here.manager.season.results["R1M1"].fault
+
+
+@in_virtual_time
 async def test_a_guest_that_never_reports_gets_the_time_of_a_guest_and_no_more(home: Path) -> None:
     async with at_work(virtual(home, match_seconds=3600)) as here:
         limit = longest_match(here.manager._settings.system)

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from agent_league.clock import Clock, SystemClock
+from agent_league.errors import Refusal
 from agent_league.league.announcer import Announcer
 from agent_league.league.conductor import Conductor
 from agent_league.league.dialect import SENDER, ManagerWords
@@ -145,6 +146,7 @@ class LeagueManager:
             strict=strict,
             tolerated=self.season.tolerate,
             unregistered=self.season.refuse,
+            refused=self._note_refused_call,
             meter=self.meter,
             mend={"report_match_result": handlers.settle_report},
             messages=messages,
@@ -163,6 +165,10 @@ class LeagueManager:
 
     def audience(self, bearer: str | None) -> frozenset[Caller] | None:
         return self._gate.audience(bearer, self._clock.now())
+
+    def _note_refused_call(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
+        if method == "report_match_result":
+            self._conductor.note_refused_report(params.get("match_id"), refusal)
 
     def _note_store(self, why: str | None) -> None:
         self._store_trouble = why

@@ -17,12 +17,14 @@ from agent_league.league.dialect import ManagerWords
 from agent_league.league.journal import Journal
 from agent_league.league.leases import Leases, longest_match
 from agent_league.league.passes import Passes
-from agent_league.league.player_refusals import PlayerRefusals
+from agent_league.league.player_refusals import LONGEST_SENTENCE, MOST_SHOWN, PlayerRefusals
 from agent_league.league.reports import Decide, read_report, read_result, report_in, settle_by_details
 from agent_league.league.season import Phase, Season
 from agent_league.log import JsonLogger
+from agent_league.model.addresses import without_addresses
 from agent_league.model.agents import AgentState, Referee
 from agent_league.model.events import AgentRegistered, AgentStateChanged, Event, MatchFinished, PauseChanged
+from agent_league.model.names import printable
 from agent_league.model.schedule import Pairing, Round
 from agent_league.transport.manners import Call, Manners
 from agent_league.transport.peer import Line
@@ -94,7 +96,9 @@ class Conductor:
         self._taken_at: dict[tuple[str, str], float] = {}
         """Since when each match is at a referee without having gone overdue there."""
         self._complaints: dict[str, list[str]] = {}
-        """For each match that went overdue: what its players have refused."""
+        """For each match that went overdue: what its players and we ourselves have refused."""
+        self._refused_reports: dict[str, list[str]] = {}
+        """For each match that is open: why reports of it were refused, a few sentences."""
         self._told: set[tuple[str, str]] = set()
         """Referees that aren't ours, and the matches that were announced to them."""
         self._by_announcement: set[str] = set()
@@ -127,6 +131,15 @@ class Conductor:
 
     async def close(self) -> None:
         await self._leases.close()
+
+    def note_refused_report(self, match_id: object, refusal: Refusal) -> None:
+        """Keeps why a report of a match was refused: whoever waits for its result in vain is told."""
+        if not isinstance(match_id, str) or match_id not in self._plan or match_id in self._season.results:
+            return
+        why = printable(without_addresses(refusal.message))[:LONGEST_SENTENCE]
+        sentence = f"a report of it was refused with {refusal.code} ({why})"
+        known = [other for other in self._refused_reports.get(match_id, ()) if other != sentence]
+        self._refused_reports[match_id] = [*known, sentence][-MOST_SHOWN:]
 
     async def _play_rounds(self, rounds: Sequence[Round]) -> None:
         try:
@@ -194,6 +207,7 @@ class Conductor:
         for pairing in round_.pairings:
             self._told.discard((self._plan.pop(pairing.match_id), pairing.match_id))
             self._complaints.pop(pairing.match_id, None)
+            self._refused_reports.pop(pairing.match_id, None)
         self._forget_overdue(lambda match_id, _: match_id in ended)
         del self._rounds[0]
         self._progress.set()
@@ -348,7 +362,8 @@ class Conductor:
             self._log.warning("match_overdue", match_id=match_id, referee_id=referee_id, alive=False)
             self._season.suspend(referee_id, "no sign of life, and a match of it is overdue")
             return
-        refusals = self._complaints[match_id] = await self._player_refusals.collect(match_id, pairing.players)
+        refused = await self._player_refusals.collect(match_id, pairing.players)
+        refusals = self._complaints[match_id] = [*self._refused_reports.get(match_id, ()), *refused]
         if match_id in self._season.results:
             return
         times = self._overdue[match_id, referee_id] = self._overdue[match_id, referee_id] + 1
