@@ -80,7 +80,8 @@ def _of_match(event: MatchAssigned | MatchFinished, names: Mapping[str, str]) ->
 def _of_round(event: RoundStarted | RoundCompleted) -> str:
     if isinstance(event, RoundStarted):
         return f"Round {event.round.round_id} begins"
-    leader = f"; {event.standings[0].display_name} leads" if event.standings else ""
+    has_leader = event.standings and event.standings[0].played
+    leader = f"; {event.standings[0].display_name} leads" if has_leader else ""
     return f"Round {event.round_id} is complete{leader}"
 
 
