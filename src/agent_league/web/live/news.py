@@ -60,7 +60,7 @@ def _is_good(event: MatchOverdue | MatchNotTaken | RefereeWaitChanged | StoreCha
 
 def _of_agent(event: AgentRegistered | AgentStateChanged | RegistrationRefused, names: Mapping[str, str]) -> Sentence:
     if isinstance(event, RegistrationRefused):
-        return Sentence("trouble", f"{event.who} was not admitted: {event.why}")
+        return Sentence("agent" if event.is_old_token else "trouble", event.sentence)
     path = f"players/{event.agent_id}" if event.agent_id in names else "referees"
     if isinstance(event, AgentRegistered):
         return Sentence("agent", "is back" if event.returned else f"joins as a {event.role}", event.display_name, path)
