@@ -13,8 +13,10 @@ from agent_league.model.events import (
     PauseChanged,
     RefereeWaitChanged,
     RegistrationChanged,
+    RegistrationRefused,
 )
 from agent_league.model.results import StandingsRow
+from agent_league.web.live.news import sentence_of
 from tests.conftest import PlanMaker
 
 ENDED = LeagueCompleted("league", rounds=1, matches=1, standings=(StandingsRow(1, "P01", "Alpha", 1, 1, 0, 0, 3),))
@@ -85,3 +87,13 @@ def test_a_manager_whose_league_is_over_says_that_it_stays(capsys: pytest.Captur
     assert capsys.readouterr().out.endswith("points.\nThe manager stays until Ctrl-C.\n")
     ManagerTerminal("http://localhost:8000/mcp", 2, 1).tell(ENDED)
     assert capsys.readouterr().out.endswith("points.\n")
+
+
+def test_an_agent_of_an_earlier_league_is_no_trouble() -> None:
+    old = RegistrationRefused("player:P01", "E012 this token is not valid here; register without one to get a new one")
+    told = "player:P01 came with a token that isn't of this league, and is told to register without it"
+    assert remark_on(old) == f"{told}."
+    assert (sentence_of(old, {}).kind, sentence_of(old, {}).text) == ("agent", told)
+    full = RegistrationRefused("Ann", "Registration closed")
+    assert remark_on(full) == "Not registered: Ann: Registration closed"
+    assert sentence_of(full, {}).kind == "trouble"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agent_league.cli.show import _about_match
 from agent_league.league.takeover import open_store
 from agent_league.storage.base import MatchRow, Saved
 from agent_league.storage.lock import locked
@@ -98,6 +99,14 @@ def test_the_commands_under_a_match_can_be_copied_and_run(
     for command in commands:
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_void_match_is_no_technical_loss_of_anybody() -> None:
+    result = {"status": "TECHNICAL_LOSS", "winner_player_id": None, "details": {"fault": "nobody reported it"}}
+    told = {"referee_id": "REF01", "reason": None, "lifecycle": None}
+    ending = {"terminations": {"P01": "void", "P02": "void"}, "tolerated": {}}
+    lines = list(_about_match({**told, "result": {**result, **ending}}, ["P01", "P02"]))
+    assert lines == ["Referee: REF01", "Result: void, it counts for nobody", "Reason: nobody reported it"]
 
 
 def test_a_match_without_its_file_still_has_its_result(played: Path, tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from agent_league.model.agents import Role
+from agent_league.model.events import RoundCompleted
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.transport.meter import Meter
 from agent_league.web.chronicle import Chronicle
 from agent_league.web.framing import read_page, write_page
+from agent_league.web.live.news import sentence_of
 from agent_league.web.live.sections import SHOWN_NEWS, read_agents, read_feed, read_progress, read_round, read_standings
 from agent_league.web.pages.overview import OVERVIEW
 from agent_league.web.reader import Invitation, Reader
@@ -100,7 +102,12 @@ def test_where_every_match_was_broken_off_there_is_no_champion(tmp_path: Path) -
     season.record(MatchResult("R1M1", 1, players, Outcome.TECHNICAL_LOSS, None, terminations=void), "REF01")
     season.complete_round(1)
     season.complete()
-    assert "There is no champion: every match was broken off." in shown(reader_of(season, tmp_path))
+    reader = reader_of(season, tmp_path)
+    assert "There is no champion: every match was broken off." in shown(reader)
+    assert "R1M1 void" in words(shown(reader))
+    assert "technical" not in words(shown(reader))
+    over = RoundCompleted(1, tuple(season.standings()), is_last=True)
+    assert sentence_of(over, {}).text == "Round 1 is complete"
 
 
 def test_the_table_tells_who_has_moved_since_the_last_round(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def remark_on(event: Event) -> str | None:
     sentence = None
     match event:
         case RegistrationRefused():
-            sentence = f"Not registered: {event.who}: {event.why}"
+            sentence = f"{event.sentence}." if event.is_old_token else f"Not registered: {event.who}: {event.why}"
         case AgentStateChanged():
             sentence = f"{event.agent_id} is {event.state.lower()}: {event.why}"
         case StoreChanged():

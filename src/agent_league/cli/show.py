@@ -91,6 +91,7 @@ def _match(reader: "Reader", match_id: str, _: int | None) -> dict[str, Any]:
         "calls": _calls(file) if file else None,
         "file": str(reader.paths.match(season.league_id, match_id)) if file else None,
         "no_file": filed.shortfall or None if filed else None,
+        "is_filed": reader.paths.match(season.league_id, match_id).is_file(),
     }
 
 
@@ -245,7 +246,9 @@ def _about_match(told: Mapping[str, Any], players: Sequence[str]) -> Iterable[st
         yield f"Referee: {told['referee_id']}"
     if result := told["result"]:
         winner = result["winner_player_id"]
-        yield f"Result: {result['status']}, {f'{winner} wins' if winner else 'nobody wins'}"
+        is_void = "void" in result["terminations"].values()
+        ending = f"{result['status']}, {f'{winner} wins' if winner else 'nobody wins'}"
+        yield f"Result: {'void, it counts for nobody' if is_void else ending}"
         if told["reason"] or result["details"].get("fault"):
             yield f"Reason: {result['details'].get('fault') or told['reason']}"
         for player_id in players:
@@ -263,7 +266,8 @@ def _hints(told: Mapping[str, Any], reader: "Reader") -> Iterable[str]:
     where = write_options({"--home": reader.home, "--league-id": told["league_id"]})
     if not told["file"]:
         yield f"What was said is not known here: {told['no_file']}."
-        yield f"`league rebuild{where}` writes a file of the result."
+        if not told["is_filed"]:
+            yield f"`league rebuild{where}` writes a file of the result."
         return
     yield spell_command(f"replay {told['match_id']}{where}")
     yield spell_command(f"logs --match {told['match_id']}{where}")

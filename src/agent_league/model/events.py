@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from agent_league.errors import ErrorCode
 from agent_league.model.addresses import without_addresses
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.results import MatchResult, StandingsRow
@@ -29,6 +30,18 @@ class RegistrationRefused:
 
     who: str
     why: str
+
+    @property
+    def is_old_token(self) -> bool:
+        """Whether it only came with a token of another league, as agents do that were in an earlier one."""
+        return self.why.startswith(ErrorCode.AUTH_TOKEN_INVALID)
+
+    @property
+    def sentence(self) -> str:
+        """What everybody may know of it, without a full stop."""
+        if self.is_old_token:
+            return f"{self.who} came with a token that isn't of this league, and is told to register without it"
+        return f"{self.who} was not admitted: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def _is_good(event: MatchOverdue | MatchNotTaken | RefereeWaitChanged | StoreCha
 
 def _of_agent(event: AgentRegistered | AgentStateChanged | RegistrationRefused, names: Mapping[str, str]) -> Sentence:
     if isinstance(event, RegistrationRefused):
-        return Sentence("trouble", f"{event.who} was not admitted: {event.why}")
+        return Sentence("agent" if event.is_old_token else "trouble", event.sentence)
     path = f"players/{event.agent_id}" if event.agent_id in names else "referees"
     if isinstance(event, AgentRegistered):
         return Sentence("agent", "is back" if event.returned else f"joins as a {event.role}", event.display_name, path)
@@ -80,7 +80,8 @@ def _of_match(event: MatchAssigned | MatchFinished, names: Mapping[str, str]) ->
 def _of_round(event: RoundStarted | RoundCompleted) -> str:
     if isinstance(event, RoundStarted):
         return f"Round {event.round.round_id} begins"
-    leader = f"; {event.standings[0].display_name} leads" if event.standings else ""
+    has_leader = event.standings and event.standings[0].played
+    leader = f"; {event.standings[0].display_name} leads" if has_leader else ""
     return f"Round {event.round_id} is complete{leader}"
 
 

@@ -157,6 +157,7 @@ def _match(reader: Reader, pairing: Pairing, names: dict[str, str]) -> Data:
         "state": "finished" if result else "playing" if referee_id else "waiting",
         "referee_id": referee_id,
         "outcome": str(result.outcome) if result else None,
+        "is_void": result is not None and result.is_void,
         "winner": result.winner if result else None,
         "note": what_went_wrong(result, names) if result else "",
         "players": [
