@@ -98,7 +98,7 @@ class Queries:
 
     def _result(self, result: MatchResult) -> dict[str, Any]:
         return {
-            "status": str(result.outcome),
+            "status": result.status,
             "winner_player_id": result.winner,
             "score": {player_id: self._season.scoring.points(result, player_id) for player_id in result.players},
             "details": dict(result.details),
