@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,10 +14,11 @@ from agent_league.conformance.steps import Report, Verdict
 from agent_league.model.agents import Role
 from tests.cli.command import free_ports
 from tests.conformance.test_dialects import register
+from tests.foreign import referees
 from tests.foreign.referees import AnnouncedReferee
 from tests.foreign.sample_referee import SampleReferee
 from tests.foreign.stage import started
-from tests.foreign.web import Message
+from tests.foreign.web import Answer, Message
 
 BOUND = 120
 
@@ -163,9 +165,34 @@ async def test_a_planted_fault_is_found_at_its_step_and_named(
     capfd.readouterr()
 
 
+class Closed(Sober):
+    """Knows `run_match` and nothing else: 404."""
+
+    start_method = "run_match"
+
+    def answer(self, path: str, body: Any) -> Answer:
+        return super().answer(path, body) if body.get("method") == self.start_method else (404, {})
+
+
+class Announced(AnnouncedReferee):
+    """Gives a match up whose players have left: the check is over."""
+
+    def play_round(self, announcement: Message) -> None:
+        with suppress(OSError):
+            super().play_round(announcement)
+
+
+class AnnouncedById(Announced, referees.AnnouncedIdReferee):
+    """As above, by its id."""
+
+
 STARTED: dict[Any, str] = {
     Assigned: "other short names",
-    AnnouncedReferee: "started by ROUND_ANNOUNCEMENT",
+    Closed: "names that say what is received, or run",
+    Announced: "started by ROUND_ANNOUNCEMENT",
+    AnnouncedById: "started by ROUND_ANNOUNCEMENT",
+    referees.AssignmentReferee: "MATCH_ASSIGNMENT",
+    referees.PathReferee: "/run_match",
 }
 
 

@@ -8,6 +8,7 @@ from agent_league.conformance.bench import Bench, Exchange, GoodCall
 from agent_league.conformance.probe import NOT_JSON, Reply, show, told
 from agent_league.conformance.steps import AnyStep, Finding, NoReply, Skip, Step, Verdict, failed, passed, warned
 from agent_league.errors import FrameCode
+from agent_league.model.agents import Role
 
 OTHER_PATHS = ("/mcp", "/", "/mcp/", "/rpc", "/jsonrpc", "/api", "/api/mcp")
 CLIENTS_GIVE_UP = (
@@ -116,6 +117,8 @@ async def _answers_post(bench: Bench) -> Finding:
         await bench.meet()
         exchange = await bench.knock()
         if exchange.reply.status in (404, 405):
+            if bench.role is Role.REFEREE and bench.registration is not None:  # it may know nothing but its orders
+                return warned(told(exchange.reply), "Answer what you don't know with -32601, and take the notices.")
             return failed(told(exchange.reply), await _where(bench))
     return passed(f"HTTP {reply.status}")
 

@@ -13,6 +13,8 @@ from agent_league.conformance.notices import join_hint, notice, standings_update
 from agent_league.conformance.probe import Probe
 from agent_league.conformance.stand_ins import Behaviour, StandInManager, StandInPlayer
 from agent_league.conformance.steps import Skip
+from agent_league.league.dialect import in_words_of_others
+from agent_league.league.reports import report_in
 from agent_league.model.agents import Role
 from agent_league.model.schedule import Pairing
 from agent_league.protocol import v2
@@ -52,7 +54,7 @@ class Played:
             return calls[0].message
         body = self.started.body
         inside = body.get("result") if isinstance(body, dict) else None
-        return inside if isinstance(inside, dict) and "result" in inside else None
+        return inside if isinstance(inside, dict) and "result" in inside else report_in(body)
 
     async def is_over(self, limit: float) -> bool:
         """Whether both players and the manager have heard of the end in time."""
@@ -119,7 +121,7 @@ class RefereeBench(Bench):
             }
             for side, player in (("A", a), ("B", b))
         }
-        return v2.StartMatch.write(
+        order = v2.StartMatch.write(
             **self.envelope("league_manager", f"conv-{match_id.lower()}-001"),
             league_id=self.league_id,
             round_id=ROUND,
@@ -133,6 +135,7 @@ class RefereeBench(Bench):
             match_token=token,
             scoring={"win_points": 3, "draw_points": 1, "loss_points": 0, "technical_loss_points": 0},
         ).to_wire()
+        return {**order, **in_words_of_others(self.agent_id, seats["player_A"], seats["player_B"])}
 
     @property
     def boss(self) -> StandInManager:
@@ -195,7 +198,8 @@ class RefereeBench(Bench):
                 "player_B_endpoint",
             )
         }
-        match = {**announced, "referee_endpoint": self.probe.url, "match_token": order["match_token"]}
+        own = {"referee_id": self.agent_id, "referee_endpoint": self.probe.url, "match_token": order["match_token"]}
+        match = {**announced, **own}
         announcement = notice(self, v2.RoundAnnouncement, "conv-round-9-announce", round_id=ROUND, matches=[match])
         told = await self.learn("notify_round", announcement, None, self.manager_bearer())
         if told.acknowledged and await self._begun(match_id):

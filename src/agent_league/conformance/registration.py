@@ -42,6 +42,7 @@ def registration_steps(role: str) -> list[AnyStep]:
             "a number of at least 1",
             f"Say in '{meta}.max_concurrent_matches' how many matches you can run at once, as a number.",
             int,
+            Verdict.WARNING,
         )
     ]
     return [

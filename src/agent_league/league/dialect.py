@@ -95,7 +95,7 @@ class ManagerWords:
         match_pass = self._passes.for_match(pairing, referee_id, keyed)
         a, b = (self._match_player(player_id, match_pass.by_player[player_id]) for player_id in pairing.players)
         league, scoring = self._season.league, self._season.scoring
-        others = {} if self._season.is_ours(referee_id) else _in_words_of_others(referee_id, a, b)
+        others = {} if self._season.is_ours(referee_id) else in_words_of_others(referee_id, a, b)
         return v2.StartMatch.wire(
             **self._envelope(f"conv-{pairing.match_id.lower()}-001"),
             round_id=pairing.round_id,
@@ -219,7 +219,7 @@ class ManagerWords:
         return v2.LeagueRegisterResponse if role is Role.PLAYER else v2.RefereeRegisterResponse
 
 
-def _in_words_of_others(referee_id: str, *players: Mapping[str, Any]) -> dict[str, Any]:
+def in_words_of_others(referee_id: str, *players: Mapping[str, Any]) -> dict[str, Any]:
     """What a referee that isn't ours may look for in the start of a match, beside what ours do."""
     told = {"id": "player_id", "name": "display_name", "endpoint": "endpoint"}
     numbered = {
