@@ -64,7 +64,7 @@ class Office:
         _, body = await self.network.exchange(MANAGER, json.dumps(frame).encode(), 10)
         return json.loads(body)["result"]
 
-    async def say(self, method: str, message_type: str, sender: str, **fields: Any) -> Any:
+    async def say(self, method: str, message_type: str, sender: str | None, **fields: Any) -> Any:
         """The answer to a message with a whole envelope; a field that is None is left out."""
         message = {
             "protocol": "league.v2",
@@ -82,7 +82,7 @@ class Office:
         endpoint: str = "http://localhost:8101/mcp",
         *,
         role: str = "player",
-        sender: str = "player:alpha",
+        sender: str | None = "player:alpha",
         token: str | None = None,
         **meta: Any,
     ) -> Any:
