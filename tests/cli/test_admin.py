@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent_league.cli.admin import Action, admin
+from agent_league.config.home import make_home
 from agent_league.errors import LeagueFailed, UserError
 from agent_league.testing.peers import now
 from tests.cli.command import LEAGUE_ID, Waiting, free_ports, home_with, league, ports, running
@@ -84,6 +85,18 @@ def test_the_league_that_is_conducted_in_a_folder_is_found_with_its_port(
             run = league("run", "--game", "kuhn_poker", "--home", home, *ports())
             assert run.returncode == 2
             assert "Play elsewhere with --home, or stop that one first." in run.stderr
+
+
+@pytest.mark.parametrize("name", [f"{LEAGUE_ID}.lock", f"{LEAGUE_ID}.store.json"])
+def test_a_folder_in_the_place_of_a_file_of_the_manager_gets_a_sentence(tmp_path: Path, name: str) -> None:
+    home = tmp_path / "SHARED"
+    make_home(home)
+    place = home / "data" / name
+    place.mkdir(parents=True)
+    done = league("manager", "--home", home, "--port", free_ports(1))
+    assert done.returncode == 1
+    assert f"{place}: a folder is in the place of a file; move it away" in done.stderr
+    assert "Errno" not in done.stderr
 
 
 def test_an_organiser_suspends_and_reinstates_a_player(waiting: Conducted, capsys: pytest.CaptureFixture[str]) -> None:

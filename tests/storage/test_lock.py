@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.storage.lock import Locked, locked
+from agent_league.storage.lock import Locked, holder_of, locked
 
 HOLD = """
 import sys
@@ -24,6 +24,15 @@ def test_who_comes_second_is_told_who_has_it_until_it_is_let_go(tmp_path: Path) 
         locked(path, "the second").__enter__()
     with locked(path, "the second"), pytest.raises(Locked, match=r"^the second$"):
         locked(path, "the third").__enter__()
+
+
+def test_rubbish_in_the_file_of_a_lock_that_is_held_breaks_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    with locked(path, "the first"):
+        path.write_bytes(b"\xff\xfe")
+        assert holder_of(path) == "\ufffd\ufffd"
+        with pytest.raises(Locked):
+            locked(path, "the second").__enter__()
 
 
 def test_a_process_that_is_killed_has_it_no_longer(tmp_path: Path) -> None:

@@ -23,11 +23,20 @@ def main() -> None:
         sys.stderr.write(f"league: {_sentence(error)}\n")
         sys.exit(WRONG_INPUT if isinstance(error, UserError) else FAILED)
     except OSError as error:  # a folder that can't be written, a disk that is full
-        sys.stderr.write(f"league: {_sentence(error)}\n")
+        sys.stderr.write(f"league: {_sentence(_explain(error))}\n")
         sys.exit(FAILED)
     except KeyboardInterrupt:
         sys.stderr.write("league: interrupted\n")
         sys.exit(INTERRUPTED)
+
+
+def _explain(error: OSError) -> OSError | UserError:
+    """The same in plain words, where something else is in the place of a file."""
+    if not isinstance(error, IsADirectoryError | NotADirectoryError):
+        return error
+    found, wanted = ("folder", "file") if isinstance(error, IsADirectoryError) else ("file", "folder")
+    place = error.filename2 or error.filename
+    return UserError(f"{place}: a {found} is in the place of a {wanted}; move it away, and run the same command again")
 
 
 def _sentence(error: Exception) -> str:

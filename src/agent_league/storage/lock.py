@@ -15,7 +15,7 @@ class Locked(Exception):
 def locked(path: Path, owner: str) -> Iterator[None]:
     """Holds the lock; raises Locked. The file stays where it is: one that was deleted could be locked twice."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+", encoding="utf-8") as file:
+    with path.open("a+", encoding="utf-8", errors="replace") as file:
         if not _take(file):
             file.seek(0)
             raise Locked(file.read().strip())
@@ -28,7 +28,7 @@ def locked(path: Path, owner: str) -> Iterator[None]:
 def holder_of(path: Path) -> str | None:
     """What the process that has a lock wrote down of itself; None where nobody has it."""
     try:
-        with path.open("r+", encoding="utf-8") as file:
+        with path.open("r+", encoding="utf-8", errors="replace") as file:
             if _take(file):
                 return None
             file.seek(0)
