@@ -236,7 +236,9 @@ def put_aside(home: Path) -> None:
 def test_where_there_is_nothing_to_resume_that_is_said(home: Path, damage: Callable[[Path], None]) -> None:
     kept(home)
     damage(home)
-    with pytest.raises(UserError, match=f"There is no interrupted run of {LEAGUE_ID} in .*`league run` starts a new"):
+    with pytest.raises(
+        UserError, match=f"There is no interrupted run of {LEAGUE_ID} in .*`league run --home .*` starts a new"
+    ):
         resumed(ConfigLoader(home, {}), LeagueRequest(home=home))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, FrameError, PeerRefused
 from agent_league.protocol.nesting import MAX_DEPTH
+from agent_league.transport.dispatch import MOST_SLOW
 from agent_league.transport.jsonrpc import MAX_BATCH, count_requests, encode_request, parse_body, read_reply
 from tests.transport.desk import Desk, call, notification
 
@@ -158,10 +159,10 @@ async def test_a_batch_has_a_limit_and_nothing_beyond_it_is_carried_out(desk: De
 
 
 async def test_the_calls_of_a_batch_run_beside_each_other_and_are_answered_in_order(desk: Desk) -> None:
-    desk.together = asyncio.Barrier(20)
-    async with asyncio.timeout(10):
-        answers = await desk.post([call(request_id=number) for number in range(20)])
-    assert [answer["id"] for answer in answers] == list(range(20))
+    desk.together = asyncio.Barrier(MOST_SLOW)
+    async with asyncio.timeout(30):
+        answers = await desk.post([call(request_id=number) for number in range(2 * MOST_SLOW)])
+    assert [answer["id"] for answer in answers] == list(range(2 * MOST_SLOW))
 
 
 def test_a_request_is_written_with_an_integer_id() -> None:
