@@ -18,7 +18,8 @@ if not HAS_MCP:
     vars(no_door)["__getattr__"] = lambda _: nothing  # whatever else is imported from it makes nothing
     sys.modules[no_door.__name__] = no_door
 
-from agent_league.arena.hosting import app_of, run_async  # noqa: E402 - what it reads depends on the lines above
+from agent_league.arena.agent_app import app_of  # noqa: E402 - what it reads depends on the lines above
+from agent_league.arena.hosting import run_async  # noqa: E402 - as above
 from agent_league.arena.plan import LeagueRequest, make_plan  # noqa: E402
 from agent_league.arena.seats import NO_WATCHERS  # noqa: E402
 from agent_league.config import ConfigLoader  # noqa: E402

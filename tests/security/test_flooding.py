@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.hosting import app_of
+from agent_league.arena.agent_app import app_of
 from agent_league.arena.seats import Agent, ManagerSeat, Seat
 from agent_league.league.roster import MAX_REFEREES
 from agent_league.league.season import MOST_FAILURES

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.hosting import app_of
+from agent_league.arena.agent_app import app_of
 from agent_league.arena.in_process import seated
 from agent_league.arena.seats import NO_WATCHERS, Seat
 from agent_league.errors import BadAnswer, CallFailed, PeerTimeout, PeerUnreachable

@@ -7,26 +7,19 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent_league.arena.addresses import own_endpoint
+from agent_league.arena.agent_app import app_of
 from agent_league.arena.seats import NO_WATCHERS, Agent, ManagerSeat, Seat, Watchers
 from agent_league.errors import PortInUse, UserError
-from agent_league.protocol.methods import Caller
 from agent_league.transport.carrier import Carrier
 from agent_league.transport.http_client import HttpCarrier
-from agent_league.transport.http_guard import Guard
 from agent_league.transport.http_server import AgentApp, HttpServer, Pages, bind
-from agent_league.transport.mcp.door import agent_door
 from agent_league.transport.port_holder import describe_port_holder
-from agent_league.transport.rate_limit import RateLimit
-from agent_league.web.metrics import MetricsPage
 
 if TYPE_CHECKING:
     from agent_league.league.app import LeagueManager
 
 COLLECTED_AFTER = (20_000, 20, 20)
 """Messages come and go by the thousand, and hardly any of them is in a circle."""
-OPEN = frozenset({Caller.ANYBODY, Caller.APPLICANT})
-"""As whom everybody may call."""
-EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
 def run_async(main: Coroutine[Any, Any, None]) -> None:
@@ -73,24 +66,6 @@ def _taken(seat: Seat, carrier: Carrier, watchers: Watchers) -> tuple[Agent, Age
         return manager, app_of(seat, manager, pages_of(seat, manager) if seat.settings.web else None)
     agent = seat.take(carrier, watchers)
     return agent, app_of(seat, agent)
-
-
-def app_of(seat: Seat, agent: Agent, pages: Pages | None = None) -> AgentApp:
-    """What the agent's server serves, to whom its settings allow."""
-    network, security = seat.settings.system.network, seat.settings.system.security
-    own = () if seat.host in EVERY_ADDRESS else (seat.host,)
-    rate = security.rate_limit_per_sec
-    return AgentApp(
-        agent.dispatcher.answer,
-        agent.health,
-        Guard((*network.allowed_hosts, network.base_host, *own), network.allowed_origins),
-        RateLimit(rate, security.rate_limit_burst, agent.dispatcher.turn_away) if rate else None,
-        seat.other_paths(agent),
-        agent_door(agent),
-        pages,
-        MetricsPage(agent, lambda: pages.listeners if pages else 0),
-        lambda token: bool((agent.audience(token) or OPEN) - OPEN),
-    )
 
 
 def pages_of(seat: ManagerSeat, manager: "LeagueManager") -> Pages:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent_league.arena.addresses import own_endpoint
-from agent_league.arena.hosting import app_of
+from agent_league.arena.agent_app import app_of
 from agent_league.arena.rulebook import Rulebook, rules_as_told
 from agent_league.arena.seats import LOOPBACK, PlayerSeat, Watchers
 from agent_league.errors import AgentLeagueError, CallFailed, PortInUse, Refusal, UserError

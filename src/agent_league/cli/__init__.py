@@ -1,17 +1,11 @@
-"""The command line. `main` is the one place that turns an error into a sentence and an exit code.
-
-Exit codes: 0 done, 1 the league failed, 2 something in the command or the configuration is wrong, 130 interrupted.
-"""
+"""The command line. `main` is the one place that turns an error into a sentence and an exit code."""
 
 import sys
 
 from agent_league.cli.commands import as_typed
+from agent_league.cli.exit_codes import FAILED, INTERRUPTED, WRONG_INPUT
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.model.names import printable
-
-FAILED = 1
-WRONG_INPUT = 2
-INTERRUPTED = 130
 
 
 def main() -> None:

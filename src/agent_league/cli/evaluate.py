@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli import FAILED, INTERRUPTED
+from agent_league.cli.exit_codes import FAILED, INTERRUPTED
 from agent_league.cli.options import (
     Param,
     PlayerProtocol,

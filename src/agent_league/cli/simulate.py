@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import orjson
 import typer
 
-from agent_league.cli import INTERRUPTED
+from agent_league.cli.exit_codes import INTERRUPTED
 from agent_league.cli.options import Param, asked_game, config_here, legible, parameters_of, put_out, say
 from agent_league.cli.progress import bar
 from agent_league.errors import UserError

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli import FAILED
+from agent_league.cli.exit_codes import FAILED
 from agent_league.cli.options import say
 from agent_league.errors import UserError
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli import FAILED, WRONG_INPUT
+from agent_league.cli.exit_codes import FAILED, WRONG_INPUT
 from agent_league.cli.options import put_out
 from agent_league.errors import UserError
 from agent_league.model.names import printable

@@ -144,3 +144,11 @@ def _remember(value: bytes, known: set[bytes]) -> None:
 def _shown(value: bytes) -> str:
     """What a peer sent, short and without anything that a terminal obeys."""
     return ascii(value[:SHOWN_LENGTH].decode("latin-1")) if value else "nothing"
+
+
+def bearer_of(fields: Fields) -> str | None:
+    """The token of an `Authorization: Bearer` header."""
+    value = fields.get(b"authorization")
+    if value is None or value[:7].lower() != b"bearer ":
+        return None
+    return value[7:].strip().decode("latin-1") or None

@@ -25,7 +25,7 @@ from agent_league.transport.call_limits import CallLimits, TokenCheck, TooManyWa
 from agent_league.transport.caller import CALLER_ADDRESS, NOWHERE
 from agent_league.transport.carrier import MAX_BODY, Answer, PostRefused
 from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Headers, Limits, NoRoom, NotPlain, Visitor
-from agent_league.transport.http_guard import Fields, Guard, TurnedAway
+from agent_league.transport.http_guard import Fields, Guard, TurnedAway, bearer_of
 from agent_league.transport.jsonrpc import UNKNOWN_METHOD, count_requests
 from agent_league.transport.mcp.door import HEADERS, Door
 from agent_league.transport.rate_limit import RateLimit
@@ -294,14 +294,6 @@ def bind(host: str, port: int, wanted_by: str, hint: str = "") -> socket.socket:
             ) from None
         raise
     return bound
-
-
-def bearer_of(fields: Fields) -> str | None:
-    """The token of an `Authorization: Bearer` header."""
-    value = fields.get(b"authorization")
-    if value is None or value[:7].lower() != b"bearer ":
-        return None
-    return value[7:].strip().decode("latin-1") or None
 
 
 def _address(scope: Scope) -> str:

@@ -23,7 +23,7 @@ from agent_league.protocol.prompts import PROMPTS, prompt_for
 from agent_league.protocol.resources import RESOURCES, Resource, resource_for
 from agent_league.protocol.tools import ToolForm, tool_form
 from agent_league.transport.caller import CALLER_ADDRESS
-from agent_league.transport.http_server import bearer_of
+from agent_league.transport.http_guard import bearer_of
 from agent_league.transport.mcp import Agent
 from agent_league.transport.mcp.updates import Updates
 from agent_league.version import __version__

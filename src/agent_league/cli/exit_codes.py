@@ -1,0 +1,7 @@
+"""How a command ends; 0 is success."""
+
+FAILED = 1
+"""The league, or what was checked, failed."""
+WRONG_INPUT = 2
+"""Something in the command or the configuration is wrong."""
+INTERRUPTED = 130
