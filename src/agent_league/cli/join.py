@@ -1,5 +1,7 @@
 """`league join`: an MCP host, such as Claude Desktop, as a player in somebody's league."""
 
+import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +20,11 @@ OwnPort = Annotated[
     int | None, typer.Option(min=1, max=65535, help="The player's own port (default: a free one, kept for next time).")
 ]
 Host = Annotated[str, typer.Option(help="The address at which the league calls the player.")]
+
+AT_A_TERMINAL = (
+    "It waits for an MCP host, which starts this command by itself (docs/mcp-hosts.md);"
+    " to play here, at the keyboard: `league play {url} --name {name}`"
+)
 
 
 def join(
@@ -45,6 +52,8 @@ def join(
         where = f"plays as {name!r} in the league of {seat.settings.manager} once the host calls join_league"
         if http is None:
             say(f"This gateway speaks MCP on standard input and output; it {where}. Ctrl-C ends it.")
+            if sys.stdin.isatty():
+                say(AT_A_TERMINAL.format(url=shlex.quote(league_url), name=shlex.quote(name)))
             await serve_stdio(seat, interruption())
         else:
             address = f"http://localhost:{http}/mcp"
