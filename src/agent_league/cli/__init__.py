@@ -5,7 +5,7 @@ Exit codes: 0 done, 1 the league failed, 2 something in the command or the confi
 
 import sys
 
-from agent_league.cli.commands import as_typed
+from agent_league.cli.commands import as_typed, spell_command
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.model.names import printable
 
@@ -18,7 +18,7 @@ def main() -> None:
     try:
         from agent_league.cli.app import app
 
-        app(prog_name="league")
+        app(prog_name=spell_command("").rstrip())
     except AgentLeagueError as error:
         sys.stderr.write(f"league: {_sentence(error)}\n")
         sys.exit(WRONG_INPUT if isinstance(error, UserError) else FAILED)
