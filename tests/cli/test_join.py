@@ -58,7 +58,7 @@ def test_a_person_at_a_terminal_is_told_how_to_play_there(tmp_path: Path) -> Non
     with subprocess.Popen(command, stdin=theirs, stderr=subprocess.PIPE, text=True, env=environment()) as process:
         try:
             assert process.stderr
-            told = next(line for line in process.stderr if "at the keyboard" in line)
+            told = next(line for line in process.stderr if line.startswith("This gateway speaks MCP"))
         finally:
             process.kill()
             os.close(ours)

@@ -43,7 +43,8 @@ def test_the_page_on_models_names_every_setting(name: str) -> None:
 
 def test_a_model_has_to_be_named() -> None:
     sentence = mistake()
-    assert sentence.startswith("strategy llm: model: is not set; name one with --model, or as llm.model in ")
+    wanted = "name one as llm.model in defaults/player.json, or with --model of `league player`"
+    assert sentence.startswith(f"strategy llm: model: is not set; {wanted}")
     assert "openai:gpt-5-mini" in sentence
 
 

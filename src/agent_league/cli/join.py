@@ -21,10 +21,7 @@ OwnPort = Annotated[
 ]
 Host = Annotated[str, typer.Option(help="The address at which the league calls the player.")]
 
-AT_A_TERMINAL = (
-    "It waits for an MCP host, which starts this command by itself (docs/mcp-hosts.md);"
-    " to play here, at the keyboard: `league play {url} --name {name}`"
-)
+AT_A_TERMINAL = " A host starts this command by itself; to play at the keyboard, type {command} instead."
 
 
 def join(
@@ -51,9 +48,9 @@ def join(
         seat = make_seat(league_url, name, fallback, port, host, home, settings)
         where = f"plays as {name!r} in the league of {seat.settings.manager} once the host calls join_league"
         if http is None:
-            say(f"This gateway speaks MCP on standard input and output; it {where}. Ctrl-C ends it.")
-            if sys.stdin.isatty():
-                say(AT_A_TERMINAL.format(url=shlex.quote(league_url), name=shlex.quote(name)))
+            typed = f"`league play {shlex.quote(league_url)} --name {shlex.quote(name)}`"
+            hint = AT_A_TERMINAL.format(command=typed) if sys.stdin.isatty() else ""
+            say(f"This gateway speaks MCP on standard input and output; it {where}. Ctrl-C ends it.{hint}")
             await serve_stdio(seat, interruption())
         else:
             address = f"http://localhost:{http}/mcp"

@@ -54,7 +54,7 @@ def bounded_client() -> httpx2.AsyncClient:
 @contextmanager
 def _named(settings: LlmSettings) -> Iterator[str]:
     if settings.model is None:
-        where = "name one with --model, or as llm.model in defaults/player.json"
+        where = "name one as llm.model in defaults/player.json, or with --model of `league player`"
         raise ConfigError("strategy llm", "model", f"is not set; {where}: {EXAMPLES}")
     try:
         yield settings.model
