@@ -19,4 +19,4 @@ if __name__ == "__main__":
     except Exception as error:
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
-        sys.exit(f"no answer: {error}")
+        sys.exit(f"no answer: {error}; is the League Manager running at that address?")

@@ -72,7 +72,9 @@ async def main(port: str = "8105", manager: str = "http://localhost:8000/mcp") -
 if __name__ == "__main__":
     try:
         asyncio.run(main(*sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
     except Exception as error:
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
-        sys.exit(f"can't play: {error}")
+        sys.exit(f"can't play: {error}; is the League Manager running at that address?")

@@ -574,6 +574,19 @@ REQUIREMENTS = (
         "It is shown live.",
         "cli/run::a_terminal_shows_the_progress_bar_and_the_table_live",
     ),
+    needs(
+        "CLI",
+        "Who has played in the browser can look at the table and at the matches after the end.",
+        "cli/pages::a_run_waits_for_the_people_who_are_to_play_and_lets_them_look_at_the_end",
+    ),
+    needs(
+        "CLI",
+        "What is typed wrongly is answered with what to type.",
+        "cli/show::what_is_not_there_is_answered_with_what_is",
+        "cli/setup::a_mistake_is_answered_with_commands_as_they_are_typed",
+        "cli/agents::an_agent_at_its_manager_s_address_is_told_to_choose_another_port",
+        "cli/join::a_person_at_a_terminal_is_told_how_to_play_there",
+    ),
     needs("CLI", "Ctrl-C ends all processes.", "cli/run::an_interrupted_league_ends_all_its_processes"),
     needs("CLI", "A port in use: a sentence, exit code 2.", "cli/run::a_port_in_use_is_named_and_nothing_is_started"),
     needs(

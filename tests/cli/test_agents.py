@@ -197,6 +197,15 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waiting]:
 
 
 @pytest.mark.parametrize("kind", ["player", "referee"])
+def test_an_agent_at_its_manager_s_address_is_told_to_choose_another_port(tmp_path: Path, kind: str) -> None:
+    port = free_ports(1)
+    done = league(kind, "--port", port, "--manager", f"localhost:{port}", "--home", tmp_path)
+    assert done.returncode == 2
+    assert f"--port {port}: {kind} " in done.stderr
+    assert f"its League Manager is at http://localhost:{port}/mcp. Choose another port" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["player", "referee"])
 def test_a_rejected_registration_ends_with_a_sentence(waiting: Waiting, kind: str) -> None:
     options = ["--port", waiting.port + 3, "--name", "Ann", "--manager", waiting.url, "--home", waiting.home]
     done = league(kind, *options)
@@ -205,6 +214,7 @@ def test_a_rejected_registration_ends_with_a_sentence(waiting: Waiting, kind: st
         f"league: {waiting.url} rejected the registration: Duplicate display name ('Ann' is taken; if that is you, "
     )
     assert expected in done.stderr
+    assert "else choose another name" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -1,6 +1,8 @@
 """`league join`: what goes wrong is a sentence, stdout is MCP's alone, and the end is quick."""
 
 import json
+import os
+import pty
 import signal
 import subprocess
 import urllib.error
@@ -48,6 +50,20 @@ def test_a_mistake_ends_with_a_sentence(tmp_path: Path, options: list[str], sent
     assert sentence in done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
+
+
+def test_a_person_at_a_terminal_is_told_how_to_play_there(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [*LEAGUE, "join", "localhost:1", "--name", "Ann Lee", "--home", str(tmp_path)]
+    with subprocess.Popen(command, stdin=theirs, stderr=subprocess.PIPE, text=True, env=environment()) as process:
+        try:
+            assert process.stderr
+            told = next(line for line in process.stderr if line.startswith("This gateway speaks MCP"))
+        finally:
+            process.kill()
+            os.close(ours)
+            os.close(theirs)
+    assert "`league play localhost:1 --name 'Ann Lee'`" in told
 
 
 def test_a_taken_port_is_named(tmp_path: Path) -> None:

@@ -307,6 +307,7 @@ def test_a_starter_whose_port_is_taken_ends_with_a_sentence(tmp_path: Path, lang
                 process.prints("registers with")
         assert started[1].ends() == 2
         assert f"{port}" in started[1].text
+        assert "with --port" in started[1].text
         assert "Traceback" not in started[1].text
 
 

@@ -7,6 +7,8 @@ import urllib.request
 from http.client import HTTPResponse
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import BOUND, free_ports, league, ports, running, until
 
 
@@ -74,11 +76,15 @@ def test_a_manager_says_where_its_pages_are_where_it_has_any(tmp_path: Path) -> 
     assert "Watch it at" not in managers[1].text
 
 
-def test_a_run_waits_for_the_people_who_are_to_play(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", [None, "--no-stay", "--json"])
+def test_a_run_waits_for_the_people_who_are_to_play_and_lets_them_look_at_the_end(
+    tmp_path: Path, option: str | None
+) -> None:
     where = ports()
     command = ["run", "--home", tmp_path, "--players", "1", "--people", "1", "--set", "timeouts.move_timeout_sec=1"]
-    with running([*command, *where]) as (run,):
-        run.prints(f"It starts once one person takes a seat at http://localhost:{where[1]}/play")
+    with running([*command, *where, *([option] if option else [])]) as (run,):
+        if option != "--json":
+            run.prints(f"It starts once one person takes a seat at http://localhost:{where[1]}/play")
         url = f"http://localhost:{where[1]}/play"
         with until(lambda: opened(url), "the page"):
             pass
@@ -86,8 +92,13 @@ def test_a_run_waits_for_the_people_who_are_to_play(tmp_path: Path) -> None:
         asked = urllib.request.Request(url, body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(asked, timeout=BOUND) as answer:
             assert answer.status == 201
+        if option is None:
+            run.prints("The manager and its pages stay until Ctrl-C.")
+            with until(lambda: opened(f"http://localhost:{where[1]}/matches/R1M1"), "the person's match") as page:
+                assert page.status == 200
+            run.signal(signal.SIGINT)
         assert run.ends() == 0, run.text
-    assert "after 1 match in 1 round" in run.text
+    assert option == "--json" or "after 1 match in 1 round" in run.text
     assert "Ada" in run.text
 
 

@@ -5,6 +5,8 @@ import re
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import pytest
+
 from agent_league import __version__
 from agent_league.cli.app import COMMANDS, app
 from tests.cli.command import LEAGUE_ID, environment, league, ports
@@ -76,8 +78,22 @@ def test_rebuild_without_a_league_or_a_home_says_so(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_version_is_printed() -> None:
-    assert league("version").stdout == f"agent-league {__version__}\n"
+@pytest.mark.parametrize("asked", ["version", "--version"])
+def test_version_is_printed(asked: str) -> None:
+    assert league(asked).stdout == f"agent-league {__version__}\n"
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["new"], ["bench"]])
+def test_help_has_a_short_option_too(command: list[str]) -> None:
+    done = league(*command, "-h")
+    assert done.returncode == 0
+    assert done.stdout == league(*command, "--help").stdout
+
+
+def test_a_mistake_is_answered_with_commands_as_they_are_typed() -> None:
+    done = league("run", "--sty", env=environment(AGENT_LEAGUE_COMMAND="./league"))
+    assert done.returncode == 2
+    assert "Try './league run --help' for help." in done.stderr
 
 
 def test_help_names_every_command_once_under_a_heading_with_a_whole_sentence() -> None:

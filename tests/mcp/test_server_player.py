@@ -1,6 +1,7 @@
 """A player that is nothing but an MCP server of the SDK takes part: the example, in a process of its own."""
 
 import asyncio
+import signal
 import socket
 import sys
 from contextlib import AsyncExitStack
@@ -115,7 +116,22 @@ async def test_without_a_manager_it_ends_with_a_sentence() -> None:
     async with asyncio.timeout(BOUND):
         _, said = await player.communicate()
     assert player.returncode == 1
-    assert said.decode() == "can't play: All connection attempts failed\n"
+    assert said.decode() == (
+        "can't play: All connection attempts failed; is the League Manager running at that address?\n"
+    )
+
+
+async def test_ctrl_c_ends_it_without_a_traceback(plan: PlanMaker) -> None:
+    first = free_ports(5)
+    planned = plan(players=2, referees=1, manager_port=first, referee_port=first + 1, player_port=first + 2)
+    async with hosted(planned, 1), asyncio.timeout(BOUND):
+        player = await started(str(first + 4), f"http://localhost:{first}/mcp")
+        assert player.stdout is not None
+        await player.stdout.readline()
+        player.send_signal(signal.SIGINT)
+        _, said = await player.communicate()
+    assert player.returncode == 130
+    assert said == b""
 
 
 def is_free(port: int) -> bool:

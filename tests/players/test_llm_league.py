@@ -149,7 +149,7 @@ def test_the_options_of_a_player_are_checked(home: Path) -> None:
     code, sentence = player(home, "--strategy", "llm", "--model", "m", "--base-url", "localhost:11434")
     assert (code, "--base-url 'localhost:11434' should be an address without a password" in sentence) == (2, True)
     code, sentence = player(home, "--strategy", "llm")
-    assert (code, "name one with --model" in sentence) == (2, True)
+    assert (code, "name one as llm.model in defaults/player.json" in sentence) == (2, True)
 
 
 def test_the_options_of_a_player_win_over_the_file(home: Path) -> None:

@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="needs the extra agent-league[llm]")
 pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
+import pydantic_ai
+
 from agent_league.config import LlmSettings, PlayerDefaults
 from agent_league.errors import ConfigError
 from agent_league.players.llm.model import HEADERS, KEY
@@ -41,7 +43,8 @@ def test_the_page_on_models_names_every_setting(name: str) -> None:
 
 def test_a_model_has_to_be_named() -> None:
     sentence = mistake()
-    assert sentence.startswith("strategy llm: model: is not set; name one with --model, or as llm.model in ")
+    wanted = "name one as llm.model in defaults/player.json, or with --model of `league player`"
+    assert sentence.startswith(f"strategy llm: model: is not set; {wanted}")
     assert "openai:gpt-5-mini" in sentence
 
 
@@ -49,6 +52,12 @@ def test_a_model_has_to_be_named() -> None:
 def test_a_provider_that_nobody_knows_is_named(model: str) -> None:
     assert mistake(model=model).startswith(f"strategy llm: model: '{model}' can't be used: ")
     assert mistake(model=model).endswith("; a server of your own needs --base-url")
+
+
+def test_the_library_prints_no_banner_into_the_player_s_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pydantic_ai, "BANNER_ENABLED", True)
+    load_strategy("llm", PlayerDefaults(llm=LlmSettings(model="qwen3:8b", base_url=HERE)))
+    assert pydantic_ai.BANNER_ENABLED is False
 
 
 def test_a_missing_key_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:

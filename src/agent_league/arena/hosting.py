@@ -108,7 +108,7 @@ async def _until_stopped(runs: Sequence[Coroutine[Any, Any, None]], stop: asynci
 
 
 def check_ports(seats: Sequence[Seat]) -> None:
-    """Raises PortInUse for the first seat whose port is taken, before anything is started."""
+    """Raises PortInUse for the first seat whose port is taken, or is its own manager's, before anything is started."""
     for seat in seats:
         try:
             bind(seat.host, seat.port, seat.title, _hint(seat)).close()
@@ -118,6 +118,11 @@ def check_ports(seats: Sequence[Seat]) -> None:
             raise PortInUse(seat.host, seat.port, seat.title, hint) from None
         except OSError as error:
             raise UserError(f"--host {seat.host}: {seat.title} can't listen there: {error.strerror}") from None
+        if seat.manager == own_endpoint(seat.host, seat.port, seat.settings.system.network.base_host):
+            raise UserError(
+                f"{seat.port_option} {seat.port}: {seat.title} would register with itself, for its League Manager is at"
+                f" {seat.manager}. Choose another port, or name the manager's address with --manager."
+            )
 
 
 def first_free(host: str, ports: tuple[int, int]) -> int:

@@ -69,6 +69,11 @@ class Seat(ABC):
     def take(self, carrier: Carrier, watchers: Watchers) -> Agent:
         """The agent, made inside a running event loop; a process imports only those that sit in it."""
 
+    @property
+    def manager(self) -> str | None:
+        """The address at which it registers; None for a manager."""
+        return None
+
     def other_paths(self, agent: Agent) -> dict[str, Answer]:
         """What it answers beside `/mcp`."""
         return {}
@@ -111,6 +116,10 @@ class RefereeSeat(Seat):
     def title(self) -> str:
         return f"referee {self.settings.wanted_id}"
 
+    @property
+    def manager(self) -> str | None:
+        return self.settings.manager
+
     def take(self, carrier: Carrier, watchers: Watchers) -> "Referee":
         from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
 
@@ -134,6 +143,10 @@ class PlayerSeat(Seat):
     @property
     def title(self) -> str:
         return f"player {self.settings.wanted_id}"
+
+    @property
+    def manager(self) -> str | None:
+        return self.settings.manager
 
     def take(self, carrier: Carrier, watchers: Watchers) -> Player:
         strategy = self.strategy

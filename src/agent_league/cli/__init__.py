@@ -2,7 +2,7 @@
 
 import sys
 
-from agent_league.cli.commands import as_typed
+from agent_league.cli.commands import as_typed, spell_command
 from agent_league.cli.exit_codes import FAILED, INTERRUPTED, WRONG_INPUT
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.model.names import printable
@@ -12,7 +12,7 @@ def main() -> None:
     try:
         from agent_league.cli.app import app
 
-        app(prog_name="league")
+        app(prog_name=spell_command("").rstrip())
     except AgentLeagueError as error:
         sys.stderr.write(f"league: {_sentence(error)}\n")
         sys.exit(WRONG_INPUT if isinstance(error, UserError) else FAILED)

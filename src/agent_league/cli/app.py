@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -48,6 +48,7 @@ COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """For a command whose options are another program's, and its help with them."""
 LONGEST_HELP = 500
+HELP = {"help_option_names": ["--help", "-h"]}
 
 
 class Headed(TyperGroup):
@@ -76,6 +77,18 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings=HELP,
 )
+
+
+@app.callback(invoke_without_command=True)
+def answer_version(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        setup.version()
+        raise typer.Exit
+
+
 for command in chain.from_iterable(COMMANDS.values()):
     app.command(_name(command), context_settings=PASSED_ON if command is setup.bench else None)(command)

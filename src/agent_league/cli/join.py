@@ -1,5 +1,7 @@
 """`league join`: an MCP host, such as Claude Desktop, as a player in somebody's league."""
 
+import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +20,8 @@ OwnPort = Annotated[
     int | None, typer.Option(min=1, max=65535, help="The player's own port (default: a free one, kept for next time).")
 ]
 Host = Annotated[str, typer.Option(help="The address at which the league calls the player.")]
+
+AT_A_TERMINAL = " A host starts this command by itself; to play at the keyboard, type {command} instead."
 
 
 def join(
@@ -44,7 +48,9 @@ def join(
         seat = make_seat(league_url, name, fallback, port, host, home, settings)
         where = f"plays as {name!r} in the league of {seat.settings.manager} once the host calls join_league"
         if http is None:
-            say(f"This gateway speaks MCP on standard input and output; it {where}. Ctrl-C ends it.")
+            typed = f"`league play {shlex.quote(league_url)} --name {shlex.quote(name)}`"
+            hint = AT_A_TERMINAL.format(command=typed) if sys.stdin.isatty() else ""
+            say(f"This gateway speaks MCP on standard input and output; it {where}. Ctrl-C ends it.{hint}")
             await serve_stdio(seat, interruption())
         else:
             address = f"http://localhost:{http}/mcp"

@@ -76,8 +76,12 @@ def run(
     new: Annotated[bool, typer.Option("--new", help="Put an unfinished league aside and begin another.")] = False,
     no_web: NoWeb = False,
     stay: Annotated[
-        bool, typer.Option("--stay", help="After the last result, keep the manager and its pages until Ctrl-C.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            help="After the last result, keep the manager and its pages until Ctrl-C (default: with --people).",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Start a manager, referees and players, play the league, show it live, print the table.
@@ -127,7 +131,10 @@ def run(
     if resume:
         loader, request = resumed(loader, request)
     with naming_options():
-        plan = make_plan(loader, request).shown(web=not no_web, stay=stay)
+        plan = make_plan(loader, request)
+    if stay is None:  # people who have played look at the table and at their matches
+        stay = plan.people > 0 and not json
+    plan = plan.shown(web=not no_web, stay=stay)
     for name in dict.fromkeys(plan.strategies.values()):
         if remark := unsuited(name, plan.league.game_type):
             say(remark)

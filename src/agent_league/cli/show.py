@@ -1,8 +1,10 @@
 """`league show`: a league in the terminal, from the store: while it runs, after it ended, after restarts."""
 
+import re
 import shlex
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,8 +33,24 @@ class What(StrEnum):
     PLAYER = "player"
 
 
+SUBJECTS = "|".join(What)
+_IDS = {What.MATCH: re.compile(r"(?i)r\d+m\d+"), What.PLAYER: re.compile(r"(?i)p\d+")}
+
+
+def parse_subject(word: str) -> What:
+    """Read what to show; an id alone is answered with the command that shows it."""
+    with suppress(ValueError):
+        return What(word.casefold())
+    for what, ids in _IDS.items():
+        if ids.fullmatch(word):
+            raise UserError(f"{word} is the id of a {what}: `league show {what} {word}` shows it.")
+    from agent_league.model.names import there_are
+
+    raise UserError(f"Nothing to show is called {word[:80]!r} {there_are(word.casefold(), list(What))}.")
+
+
 def show(
-    what: Annotated[What, typer.Argument(help="What to show.")],
+    what: Annotated[What, typer.Argument(help="What to show.", parser=parse_subject, metavar=SUBJECTS)],
     which: Annotated[str | None, typer.Argument(metavar="[ID]", help="The match, or the player (id or name).")] = None,
     round_id: Annotated[int | None, typer.Option("--round", min=1, help="Of the schedule, this round alone.")] = None,
     league_id: Annotated[

@@ -188,7 +188,8 @@ class Roster:
         namesake = self._named(application.role, name)
         if namesake is not None and namesake is not known:
             hint = f"if that is you, come back as {namesake.agent_id} with the same name, port and SHARED folder"
-            raise Rejected(Reason.DUPLICATE_NAME, f"{application.display_name!r} is taken; {hint}")
+            detail = f"{application.display_name!r} is taken; {hint}, else choose another name"
+            raise Rejected(Reason.DUPLICATE_NAME, detail)
         if known is not None:
             return self._readmit(known, application, now)
         if closed:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 import httpx2
+import pydantic_ai
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 
@@ -30,6 +31,7 @@ EXAMPLES = "such as openai:gpt-5-mini, anthropic:claude-haiku-4-5 or, with a bas
 
 def build_model(settings: LlmSettings, http: httpx2.AsyncClient) -> Model:
     """The model that the settings name; raises ConfigError. `http` is what a server of one's own is called with."""
+    pydantic_ai.BANNER_ENABLED = False  # the terminal shows the league, not the library's advice
     with _named(settings) as name:
         return _served(name, settings.base_url, http) if settings.base_url else infer_model(name)
 
@@ -52,7 +54,7 @@ def bounded_client() -> httpx2.AsyncClient:
 @contextmanager
 def _named(settings: LlmSettings) -> Iterator[str]:
     if settings.model is None:
-        where = "name one with --model, or as llm.model in defaults/player.json"
+        where = "name one as llm.model in defaults/player.json, or with --model of `league player`"
         raise ConfigError("strategy llm", "model", f"is not set; {where}: {EXAMPLES}")
     try:
         yield settings.model

@@ -22,7 +22,10 @@ function play(choose, config) {
     serve(player, request, response).catch(() => response.destroy());
   });
   server.requestTimeout = 10_000;
-  server.on("error", (error) => stop(2, `Port ${port} can't be served: ${error.message}`));
+  server.on("error", (error) => {
+    const reason = error.code === "EADDRINUSE" ? "another program has it" : error.message;
+    stop(2, `Port ${port} can't be served: ${reason}. Choose another with --port, or in config.json.`);
+  });
   server.listen(Number(port), "127.0.0.1", () => {
     console.error(`${name} at ${player.endpoint} registers with ${manager}`);
     register(player, manager, games);
