@@ -1611,6 +1611,8 @@ REQUIREMENTS = (
         "conformance/player::steps_that_compare_with_a_good_call_are_skipped_where_there_never_was_one",
         "conformance/player::where_nobody_listens_it_is_told_who_called",
         "conformance/player::where_nobody_listens_it_is_told_what_was_refused",
+        "conformance/referee::a_referee_that_is_started_otherwise_is_judged_all_the_same",
+        "conformance/referee::a_referee_that_polls_with_a_wrong_token_is_told_why_it_has_no_match",
         "cli/check::where_nobody_listens_it_says_so_and_has_exit_code_2",
     ),
     needs(

@@ -193,6 +193,7 @@ STARTED: dict[Any, str] = {
     AnnouncedById: "started by ROUND_ANNOUNCEMENT",
     referees.AssignmentReferee: "MATCH_ASSIGNMENT",
     referees.PathReferee: "/run_match",
+    referees.PollingReferee: "matches fetched by get_assigned_matches",
 }
 
 
@@ -204,6 +205,25 @@ async def test_a_referee_that_is_started_otherwise_is_judged_all_the_same(
     assert STARTED[kind] in report.dialect
     assert "start_match is acknowledged" in found(report, Verdict.WARNING)
     assert "GAME_OVER: game_result.winner_player_id" in found(report, Verdict.PASS)
+    capfd.readouterr()
+
+
+class ForgetfulPoller(referees.PollingReferee):
+    """Asks for its matches with a token that it was never given."""
+
+    def accepted(self, answer: Message) -> None:
+        super().accepted({**answer, "auth_token": "tok-ref01-made-up"})
+
+    def poll(self) -> None:
+        self.polled.set()
+        super().poll()
+
+
+async def test_a_referee_that_polls_with_a_wrong_token_is_told_why_it_has_no_match(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    report = await checked(ForgetfulPoller)
+    assert "get_assigned_matches` and was refused: E012" in found(report)["start_match is acknowledged"]
     capfd.readouterr()
 
 

@@ -16,6 +16,7 @@ from agent_league.conformance.registration import registration_steps
 from agent_league.conformance.stand_ins import RUBBISH, Behaviour
 from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, Verdict, failed, passed, warned
 from agent_league.games.fairness import draw_problem
+from agent_league.protocol.spellings import POLL
 
 SAME_SECONDS = 2.0
 PATIENCE = 10
@@ -51,7 +52,8 @@ def _start_step() -> AnyStep:
     async def judge(bench: RefereeBench) -> Finding:
         played = await bench.start(Behaviour(answers=("even",)), Behaviour(answers=("odd",)))
         exchange = bench.keep("start", played.started)
-        if exchange.acknowledged and not bench.by_announcement and "start_match" not in bench.styles:
+        is_begun = bench.by_announcement or bench.by_poll or "start_match" in bench.styles
+        if exchange.acknowledged and not is_begun:
             return failed(f"{exchange.came}, but nobody was invited within {BEGIN_SECONDS:g} s", ends=True)
         if exchange.acknowledged:
             if await played.is_over(bench.options.match) or any(
@@ -64,6 +66,12 @@ def _start_step() -> AnyStep:
             return passed(show(exchange.reply.body, 80))
         if exchange.league_error is not None:
             return failed(exchange.came, f"The referee refuses a good order with {exchange.league_code}.", ends=True)
+        if bench.boss.refused_poll:
+            return failed(
+                exchange.came,
+                f"The referee asks its manager for matches with `{POLL}` and was refused: {bench.boss.refused_poll}",
+                ends=True,
+            )
         return failed(
             exchange.came,
             "The agent doesn't know `start_match`, nor another usual name of it: name it exactly `start_match`."
@@ -517,13 +525,15 @@ async def _fills_up(bench: RefereeBench) -> Finding:
         refused = [played.started.came for played in running if not played.started.acknowledged]
         if refused:
             return failed(f"of {bench.max_matches} matches at once one was refused: {refused[0]}")
-        extra = await bench.start(Behaviour(), Behaviour(answers=("odd",)))
+        extra = None if bench.by_poll else await bench.start(Behaviour(), Behaviour(answers=("odd",)))
     finally:
         release.set()
     over = [await played.is_over(bench.options.match) for played in running]
     bench.matches |= {f"draw-{played.match_id}": played for played in running}
     if not all(over):
         return failed(f"{over.count(False)} of {len(over)} matches never came to their end")
+    if extra is None:
+        return passed(f"{len(running)} at once; one that fetches its matches is offered no more")
     if extra.started.league_code == "E016":
         return passed(f"{len(running)} at once, E016 for one more")
     if extra.started.acknowledged:
@@ -582,6 +592,9 @@ def _order_steps() -> list[AnyStep]:
 
 async def _ordered_twice(bench: RefereeBench) -> Finding:
     played = bench.played("first")
+    if bench.by_poll:  # the match was in every list until it was reported
+        invited = len(played.heard("handle_game_invitation", 0))
+        return passed("not begun again") if invited == 1 else failed("the match was begun again")
     again = await bench.ask("start_match", played.order, bearer=bench.manager_bearer())
     more = await played.players[0].hears("handle_game_invitation", 1, count=2, match_id=played.match_id)
     if len(more) > 1:
@@ -599,6 +612,7 @@ async def _unknown_match(bench: RefereeBench) -> Finding:
 def _stranger(sender: str) -> Callable[[Any], Awaitable[Finding]]:
     async def judge(bench: RefereeBench) -> Finding:
         bench.played("first")
+        bench.need_orders()
         order = {**bench.order(bench.next_id()), "sender": sender}
         exchange = await bench.ask("start_match", order)
         if exchange.acknowledged:
@@ -611,6 +625,7 @@ def _stranger(sender: str) -> Callable[[Any], Awaitable[Finding]]:
 
 async def _incomplete(bench: RefereeBench) -> Finding:
     bench.played("first")
+    bench.need_orders()
     order = {name: value for name, value in bench.order("R9M999").items() if name != "match_id"}
     exchange = await bench.ask("start_match", order, bearer=bench.manager_bearer())
     if exchange.league_code == "E003":
