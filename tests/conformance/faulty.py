@@ -26,22 +26,9 @@ NOTICES = (
     "notify_round_completed",
     "notify_league_completed",
 )
-INVITATION = frozenset(
-    [
-        "protocol",
-        "message_type",
-        "sender",
-        "timestamp",
-        "conversation_id",
-        "auth_token",
-        "league_id",
-        "round_id",
-        "match_id",
-        "game_type",
-        "role_in_match",
-        "opponent_id",
-    ]
-)
+ENVELOPE = ("protocol", "message_type", "sender", "timestamp", "conversation_id", "auth_token")
+INVITATION = {*ENVELOPE, "league_id", "round_id", "match_id", "game_type", "role_in_match", "opponent_id"}
+"""What an invitation has in the seeds."""
 TAKEN = {"takes any game": "*", "takes tic_tac_toe": "tic_tac_toe", "takes a game of its own": "a_game_of_its_own"}
 CHOICES = {"wrong case": "Even", "a blank": "even ", "nonsense": "seven"}
 

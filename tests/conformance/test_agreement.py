@@ -82,7 +82,7 @@ HARMFUL = (
     *(f"number {name} in GAME_JOIN_ACK" for name in ("sender", "timestamp", "auth_token")),
     *(f"number {name} in CHOOSE_PARITY_RESPONSE" for name in ("conversation_id", "match_id", "player_id")),
 )
-NOTED = {
+NOTED: dict[tuple[str, ...], list[str]] = {
     ("an empty token",): ["no 'auth_token'"],
     ("the referee's token",): ["a wrong 'auth_token'"],
     ("another's token",): ["a wrong 'auth_token'"],

@@ -57,6 +57,12 @@ class Played:
         inside = body.get("result") if isinstance(body, dict) else None
         return inside if isinstance(inside, dict) and "result" in inside else report_in(body)
 
+    @property
+    def is_report_in_reply(self) -> bool:
+        """Whether the report came inside the reply to the order, and not as a call."""
+        calls = self.manager.calls("report_match_result", match_id=self.match_id)
+        return not calls and self.report is not None
+
     async def is_over(self, limit: float) -> bool:
         """Whether both players and the manager have heard of the end in time."""
         try:
