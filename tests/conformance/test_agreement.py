@@ -13,9 +13,12 @@ from agent_league.model.events import AgentStateChanged, Event, LeagueCompleted,
 from agent_league.model.results import Outcome
 from tests.arena.guests import BOUND, hosted
 from tests.conformance.faulty import faulty_player
+from tests.conformance.test_dialects import checked as checked_foreign
 from tests.conformance.test_player import REPLIES, checked, found
 from tests.conftest import PlanMaker
-from tests.foreign.stage import match_files, planned
+from tests.foreign.stage import match_files, planned, play_with_players
+from tests.foreign.v1_player import V1Player
+from tests.foreign.web import Message
 
 OPEN = ("protocol", "message_type", "sender", "timestamp", "conversation_id", "auth_token")
 """What an answer may lack."""
@@ -152,3 +155,39 @@ async def test_a_good_player_is_well_in_both(plan: PlanMaker) -> None:
     assert not season.is_harmed
     assert season.tolerated == frozenset()
     assert found(await checked(), Verdict.WARNING) == {}
+
+
+class ForgetfulV1Player(V1Player):
+    """Answers without the conversation, and under no name."""
+
+    name = "Forgetful V1"
+
+    def handle_message(self, message: Message) -> Message:
+        answer = super().handle_message(message)
+        return {name: value for name, value in answer.items() if name not in ("conversation_id", "sender")}
+
+
+class BorrowedV1Player(V1Player):
+    """Answers in the protocol of others."""
+
+    name = "Borrowed V1"
+
+    def handle_message(self, message: Message) -> Message:
+        answer = super().handle_message(message)
+        return {**answer, "protocol": "league.v2"} if "protocol" in answer else answer
+
+
+@pytest.mark.parametrize(("kind", "is_harmed"), [(ForgetfulV1Player, False), (BorrowedV1Player, True)])
+async def test_both_agree_on_a_player_of_the_older_protocol(
+    plan: PlanMaker, kind: type[V1Player], is_harmed: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    played, _ = await play_with_players(planned(plan, players=2, referees=1), kind)
+    lost = [one for one in played.results.values() if one.outcome is Outcome.TECHNICAL_LOSS]
+    assert bool(lost) is is_harmed
+    report = await checked_foreign(kind)
+    steps = {step.name: step.hint for step in report.outcomes if step.verdict is not Verdict.PASS}
+    assert report.ok is not is_harmed
+    expected = ["protocol"] if is_harmed else ["conversation_id", "sender"]
+    for name in expected:
+        assert (TOLERATED in steps[f"PLAY_RESPONSE: {name}"]) is not is_harmed
+    capfd.readouterr()

@@ -114,6 +114,11 @@ def tolerate_all(judge: Callable[[Any], Awaitable[Finding]]) -> Callable[[Any], 
     return judged
 
 
+def tolerate_step(step: AnyStep) -> AnyStep:
+    """The same step on what no agent of ours looks at: a warning at most."""
+    return replace(step, judge=tolerate_all(step.judge))
+
+
 def judge_like_league(step: AnyStep, find_problem: Callable[[Any], str | None]) -> AnyStep:
     """The same step with a league's word on it: what `find_problem` has nothing against is a warning, else a failure.
 
