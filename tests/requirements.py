@@ -1613,6 +1613,12 @@ REQUIREMENTS = (
         "conformance/player::where_nobody_listens_it_is_told_what_was_refused",
         "conformance/referee::a_referee_that_is_started_otherwise_is_judged_all_the_same",
         "conformance/referee::a_referee_that_polls_with_a_wrong_token_is_told_why_it_has_no_match",
+        "conformance/referee::a_fault_that_costs_nothing_in_a_league_is_a_warning_at_its_step",
+        "conformance/referee::a_referee_that_leagues_are_played_with_fails_only_where_players_fail_or_orders_are_repeated",
+        "conformance/manager::what_agents_of_ours_read_all_the_same_is_a_warning",
+        "conformance/agreement::what_loses_a_player_its_matches_or_its_place_fails_its_check",
+        "conformance/agreement::what_a_league_puts_up_with_is_a_warning_that_says_so",
+        "conformance/agreement::both_agree_on_a_player_of_the_older_protocol",
         "cli/check::where_nobody_listens_it_says_so_and_has_exit_code_2",
     ),
     needs(
