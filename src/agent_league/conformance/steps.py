@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 TIMEOUTS_IN_A_ROW = 3
 """So many silent calls one after the other, and the rest is left out."""
-TOLERATED = "Our league tolerates it and notes it; other hosts may not."
+TOLERATED = "Our league tolerates it; other hosts may not."
 
 
 class Verdict(StrEnum):
