@@ -26,6 +26,9 @@ NOTICES = (
     "notify_round_completed",
     "notify_league_completed",
 )
+ENVELOPE = ("protocol", "message_type", "sender", "timestamp", "conversation_id", "auth_token")
+INVITATION = {*ENVELOPE, "league_id", "round_id", "match_id", "game_type", "role_in_match", "opponent_id"}
+"""What an invitation has in the seeds."""
 TAKEN = {"takes any game": "*", "takes tic_tac_toe": "tic_tac_toe", "takes a game of its own": "a_game_of_its_own"}
 CHOICES = {"wrong case": "Even", "a blank": "even ", "nonsense": "seven"}
 
@@ -49,10 +52,13 @@ class Faulty:
         self.port = port
         self.manager = manager
         self.faults = faults
+        self.name = "Faulty"
         self.player_id = "P07"
         self.token = "tok-p07-from-elsewhere"
         self.verifier: Verifier | None = None
         self.ending = threading.Event()
+        self.settled = threading.Event()
+        """Whether the manager's answer was read; a league may begin before."""
         self.broken = False
         self.invited: set[str] = set()
         self.lately = ""
@@ -71,7 +77,7 @@ class Faulty:
                 "timestamp": self.now(),
                 "conversation_id": "conv-faulty-reg-001",
                 "player_meta": {
-                    "display_name": "P01" if "registers as P01" in self.faults else "Faulty",
+                    "display_name": "P01" if "registers as P01" in self.faults else self.name,
                     "version": "1.0.0",
                     "game_types": self.games,
                     "contact_endpoint": f"http://localhost:{self.port}/mcp",
@@ -94,11 +100,11 @@ class Faulty:
             except (URLError, OSError):
                 time.sleep(0.02)
                 continue
-            if answer.get("status") != "ACCEPTED":
-                return  # it was refused, and plays without a place
-            self.player_id, self.token = answer["player_id"], answer["auth_token"]
-            self.verifier = Verifier(answer["public_key"], answer["league_id"])
-            return
+            if answer.get("status") == "ACCEPTED":
+                self.player_id, self.token = answer["player_id"], answer["auth_token"]
+                self.verifier = Verifier(answer["public_key"], answer["league_id"])
+            break  # one that was refused plays without a place
+        self.settled.set()
 
     def now(self) -> str:
         if "local time" in self.faults:
@@ -129,7 +135,23 @@ class Faulty:
         if not isinstance(parsed, dict):
             return 200, _error(-32600, None)
         reply = self.one(parsed, bearer)
-        return (202, None) if "id" not in parsed else (200, reply)
+        if "500 to the unknown" in self.faults and reply.get("error", {}).get("code") == -32601:
+            raise RuntimeError("no such method")
+        return (202, None) if "id" not in parsed else (200, self.frame(reply))
+
+    def frame(self, reply: dict[str, Any]) -> dict[str, Any]:
+        """The reply in the frame that its faults make of it."""
+        if "no jsonrpc" in self.faults:
+            del reply["jsonrpc"]
+        if "no id" in self.faults:
+            del reply["id"]
+        if "null id" in self.faults:
+            reply["id"] = None
+        if "id as a string" in self.faults:
+            reply["id"] = str(reply["id"])
+        if "an error beside the result" in self.faults and "result" in reply:
+            reply["error"] = {"code": 0, "message": "none"}
+        return reply
 
     def one(self, request: dict[str, Any], bearer: str | None) -> dict[str, Any]:
         request_id = "lost" if "lost id" in self.faults else request.get("id")
@@ -157,8 +179,12 @@ class Faulty:
     def do(self, method: str, params: dict[str, Any], bearer: str | None) -> dict[str, Any]:
         if not isinstance(params.get("match_id", ""), str) or not isinstance(params.get("sender"), str):
             return {**self.envelope("LEAGUE_ERROR", params), "error_code": "E002"}
+        if self.manager:
+            self.settled.wait(5)
         self.check(method, params, bearer)
         if method in NOTICES:
+            if "refuses all notices" in self.faults:
+                raise Refusal(ErrorCode.AUTH_TOKEN_INVALID, "no notices, please")
             self.take_notice(method, params)
             return {"status": "ok"}
         if method == "handle_game_invitation":
@@ -166,6 +192,10 @@ class Faulty:
             more: dict[str, Any] = {"arrival_timestamp": self.now(), "accept": True}
             if "accept is a string" in self.faults:
                 more["accept"] = "true"
+            if "declines" in self.faults:
+                more["accept"] = False
+            if set(params) - INVITATION and "no fields but the seeds'" in self.faults:
+                raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, "unknown fields")
             return self.reply("GAME_JOIN_ACK", params, more)
         if method == "make_move":
             asked = params["move_request"]

@@ -10,7 +10,7 @@ from agent_league.conformance.bench import Options
 from agent_league.conformance.check import check_agent
 from agent_league.conformance.manager import manager_steps
 from agent_league.conformance.manager_bench import OCCUPIED, USED_UP
-from agent_league.conformance.steps import Report, Verdict
+from agent_league.conformance.steps import TOLERATED, Report, Verdict
 from agent_league.model.agents import Role
 from tests.cli.command import free_ports
 from tests.foreign.managers import PostManager, RoundsManager, ToolManager, TypeManager
@@ -126,6 +126,14 @@ class Absent(Sober):
         return super().message(message_type, **{**fields, **lost})
 
 
+class Nameless(Sober):
+    """Says in no message who it is, nor in which protocol."""
+
+    def message(self, message_type: str, **fields: Any) -> Message:
+        message = super().message(message_type, **fields)
+        return {name: value for name, value in message.items() if name not in ("sender", "protocol")}
+
+
 class Quiet(Sober):
     """Publishes no standings."""
 
@@ -152,12 +160,8 @@ PLANTED: dict[type[Sober], dict[str, str]] = {
         "LEAGUE_COMPLETED: champion": "points",
         "LEAGUE_COMPLETED: final_standings": "points",
     },
-    Absent: {
-        f"{kind}: {name}": word
-        for name, word in (("timestamp", "E021"), ("conversation_id", "'conversation_id' is"))
-        for kind in ("REFEREE_REGISTER_RESPONSE", "LEAGUE_REGISTER_RESPONSE", "LEAGUE_QUERY_RESPONSE")
-    }
-    | {f"{kind}: timestamp": "E021" for kind in ("ROUND_ANNOUNCEMENT", "START_MATCH", "LEAGUE_COMPLETED")},
+    Absent: {f"{kind}: timestamp": "E021" for kind in ("ROUND_ANNOUNCEMENT", "START_MATCH", "LEAGUE_COMPLETED")},
+    Nameless: {},
     Quiet: {"LEAGUE_STANDINGS_UPDATE reaches all players": "`update_standings`"},
 }
 
@@ -178,6 +182,29 @@ async def test_a_planted_fault_is_found_at_its_step_and_named(
     for name, word in PLANTED[kind].items():
         assert word in failures[name], failures[name]
     assert report.remarks == (USED_UP,)
+    capfd.readouterr()
+
+
+ANSWERS = ("REFEREE_REGISTER_RESPONSE", "LEAGUE_REGISTER_RESPONSE", "LEAGUE_QUERY_RESPONSE")
+TOLERATED_FAULTS: dict[type[Sober], dict[str, str]] = {
+    Absent: {f"{kind}: {name}": f"'{name}' is" for kind in ANSWERS for name in ("timestamp", "conversation_id")},
+    Nameless: {
+        f"{kind}: {name}": f"'{name}' is missing"
+        for kind in (*ANSWERS, "ROUND_ANNOUNCEMENT", "START_MATCH", "LEAGUE_COMPLETED")
+        for name in ("sender", "protocol")
+    },
+}
+"""What players and referees of ours read all the same."""
+
+
+@pytest.mark.parametrize("kind", TOLERATED_FAULTS, ids=lambda kind: kind.__name__)
+async def test_what_agents_of_ours_read_all_the_same_is_a_warning(
+    kind: type[Sober], capfd: pytest.CaptureFixture[str]
+) -> None:
+    warnings = found(await checked(kind), Verdict.WARNING)
+    for name, word in TOLERATED_FAULTS[kind].items():
+        assert word in warnings[name], warnings[name]
+        assert TOLERATED in warnings[name]
     capfd.readouterr()
 
 

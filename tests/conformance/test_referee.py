@@ -10,7 +10,7 @@ import pytest
 from agent_league.conformance.bench import Options
 from agent_league.conformance.check import check_agent
 from agent_league.conformance.referee import referee_steps
-from agent_league.conformance.steps import Report, Verdict
+from agent_league.conformance.steps import TOLERATED, Report, Verdict
 from agent_league.model.agents import Role
 from tests.cli.command import free_ports
 from tests.conformance.test_dialects import register
@@ -76,6 +76,24 @@ class Cheat(Sober):
         super().report({**report, "result": {**report["result"], "winner": winner, "score": {a: 7, b: 7}}})
 
 
+class LyingCheat(Cheat):
+    """The same, with details that say so too."""
+
+    def report(self, report: Message) -> None:
+        result = report["result"]
+        super().report({**report, "result": {**result, "details": {}}})
+
+
+class Senderless(Sober):
+    """Says nowhere who it is."""
+
+    def message(self, message_type: str, match: Message, **fields: Any) -> Message:
+        message = super().message(message_type, match, **fields)
+        if message_type in ("GAME_INVITATION", "GAME_OVER"):
+            del message["sender"]
+        return message
+
+
 class Tokenless(Sober):
     """Reports without its own token, in local time."""
 
@@ -115,28 +133,39 @@ class Forgetful(Sober):
 
 
 PLANTED: dict[type[SampleReferee], dict[str, str]] = {
+    LyingCheat: {
+        "MATCH_RESULT_REPORT: result.winner": "A league refuses it: it is booked as",
+        "MATCH_RESULT_REPORT: result.score": "result.score",
+    },
+    Tokenless: {"MATCH_RESULT_REPORT: auth_token": "'auth_token'", "MATCH_RESULT_REPORT: timestamp": "E021"},
+    Monotone: {"GAME_OVER: game_result.drawn_number": "from 1 to 10", "the draw varies, from 1 to 10": "11, 11"},
+    Forgetful: {"GAME_OVER reaches both players": "P02 heard none"},
+    Senderless: {"GAME_INVITATION: sender": "A league refuses it: missing in the envelope: sender"},
+}
+TOLERATED_FAULTS: dict[type[SampleReferee], dict[str, str]] = {
     Cheat: {
         "MATCH_RESULT_REPORT: result.winner": "Report the same winner",
         "MATCH_RESULT_REPORT: result.score": "result.score",
     },
-    Tokenless: {"MATCH_RESULT_REPORT: auth_token": "'auth_token'", "MATCH_RESULT_REPORT: timestamp": "E021"},
     Confused: {
         "GAME_INVITATION: role_in_match of the other player": "PLAYER_B",
         "GAME_INVITATION: opponent_id": "'opponent_id' is missing",
     },
-    Monotone: {"GAME_OVER: game_result.drawn_number": "from 1 to 10", "the draw varies, from 1 to 10": "11, 11"},
-    Forgetful: {"GAME_OVER reaches both players": "P02 heard none"},
+    Sober: {
+        "an order from a player is refused": "league_manager",
+        "an order with a missing field is refused": "E003",
+    },
+    Senderless: {"GAME_OVER: sender": "'sender' is missing"},
 }
+"""What costs nothing in a league of ours."""
 WEAKNESSES = {
     "a player that declines loses technically": "TECHNICAL_LOSS",
     "a choice in the wrong case is told with E004 and asked again": "E004",
     "a player that answers rubbish loses technically": "TECHNICAL_LOSS",
     "an order that comes twice is played once": "match_id",
-    "an order from a player is refused": "league_manager",
-    "an order with a missing field is refused": "E003",
     "a player that stays silent loses technically": "No match may hang for ever",
 }
-"""What the sample of seed 000 leaves out."""
+"""What the sample of seed 000 leaves out: where a player fails, its matches end wrongly or never."""
 
 
 def test_a_referee_is_judged_in_at_least_25_steps_with_names_of_their_own() -> None:
@@ -162,6 +191,32 @@ async def test_a_planted_fault_is_found_at_its_step_and_named(
     assert set(PLANTED[kind]) <= set(failures)
     for name, word in PLANTED[kind].items():
         assert word in failures[name], failures[name]
+    capfd.readouterr()
+
+
+@pytest.mark.parametrize("kind", TOLERATED_FAULTS, ids=lambda kind: kind.__name__)
+async def test_a_fault_that_costs_nothing_in_a_league_is_a_warning_at_its_step(
+    kind: type[SampleReferee], capfd: pytest.CaptureFixture[str]
+) -> None:
+    warnings = found(await checked(kind), Verdict.WARNING)
+    for name, word in TOLERATED_FAULTS[kind].items():
+        assert word in warnings[name], warnings[name]
+        assert TOLERATED in warnings[name]
+    capfd.readouterr()
+
+
+PLAY_IN_LEAGUES = (
+    *(referees.MistakenReferee, referees.UndecidedReferee, referees.UndecidedRunningReferee),
+    *(referees.RunningReferee, referees.OwnNameReferee, referees.TypeReferee, referees.BareReferee),
+    *(referees.ReportingReferee, referees.PollingReferee),
+)
+
+
+@pytest.mark.parametrize("kind", PLAY_IN_LEAGUES, ids=lambda kind: kind.__name__)
+async def test_a_referee_that_leagues_are_played_with_fails_only_where_players_fail_or_orders_are_repeated(
+    kind: type[SampleReferee], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert set(found(await checked(kind))) <= set(WEAKNESSES)
     capfd.readouterr()
 
 
@@ -193,6 +248,7 @@ STARTED: dict[Any, str] = {
     AnnouncedById: "started by ROUND_ANNOUNCEMENT",
     referees.AssignmentReferee: "MATCH_ASSIGNMENT",
     referees.PathReferee: "/run_match",
+    referees.PollingReferee: "matches fetched by get_assigned_matches",
 }
 
 
@@ -204,6 +260,25 @@ async def test_a_referee_that_is_started_otherwise_is_judged_all_the_same(
     assert STARTED[kind] in report.dialect
     assert "start_match is acknowledged" in found(report, Verdict.WARNING)
     assert "GAME_OVER: game_result.winner_player_id" in found(report, Verdict.PASS)
+    capfd.readouterr()
+
+
+class ForgetfulPoller(referees.PollingReferee):
+    """Asks for its matches with a token that it was never given."""
+
+    def accepted(self, answer: Message) -> None:
+        super().accepted({**answer, "auth_token": "tok-ref01-made-up"})
+
+    def poll(self) -> None:
+        self.polled.set()
+        super().poll()
+
+
+async def test_a_referee_that_polls_with_a_wrong_token_is_told_why_it_has_no_match(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    report = await checked(ForgetfulPoller)
+    assert "get_assigned_matches` and was refused: E012" in found(report)["start_match is acknowledged"]
     capfd.readouterr()
 
 

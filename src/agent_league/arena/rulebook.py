@@ -11,8 +11,8 @@ from typing import Any
 
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig
 from agent_league.errors import ConfigError, ErrorCode, Refusal
-from agent_league.games.base import BadParameters, Rules, winning_seat
-from agent_league.games.even_odd.details import read_details
+from agent_league.games.base import BadParameters, Rules
+from agent_league.games.even_odd.details import find_winner
 from agent_league.games.registry import Game, UnknownGame, game_types, load_game, playable
 from agent_league.league.reports import Decide, Decision
 from agent_league.league.settings import ManagerSettings
@@ -136,14 +136,8 @@ def _decide_even_odd(
     rules: Rules, details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]
 ) -> Decision | None:
     """By the rules that are in force here: a file of one's own may have others under this name."""
-    position = read_details(details, players, parameters)
-    try:
-        if position is None or rules.actors(position):
-            return None
-        seat = winning_seat(rules.returns(position))
-    except Exception:  # noqa: BLE001 - somebody's own rules may have positions of another kind
-        return None
-    return Decision(None if seat is None else players[seat])
+    found = find_winner(rules, details, players, parameters)
+    return Decision(*found) if found else None
 
 
 def rules_of(game: Game) -> dict[str, Any]:

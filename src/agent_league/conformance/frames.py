@@ -2,13 +2,25 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from agent_league.conformance.bench import Bench, Exchange, GoodCall
 from agent_league.conformance.probe import NOT_JSON, Reply, show, told
-from agent_league.conformance.steps import AnyStep, Finding, NoReply, Skip, Step, Verdict, failed, passed, warned
+from agent_league.conformance.steps import (
+    AnyStep,
+    Finding,
+    NoReply,
+    Skip,
+    Step,
+    failed,
+    passed,
+    tolerate,
+    warned,
+)
 from agent_league.errors import FrameCode
 from agent_league.model.agents import Role
+from agent_league.transport.jsonrpc import answers_call
 
 OTHER_PATHS = ("/mcp", "/", "/mcp/", "/rpc", "/jsonrpc", "/api", "/api/mcp")
 CLIENTS_GIVE_UP = (
@@ -69,9 +81,7 @@ def mildly(judge: Callable[[Bench], Awaitable[Finding]]) -> Callable[[Bench], Aw
 
 def no_answer(error: NoReply) -> Finding:
     """To what no good peer sends, silence is bad manners; whether it did harm shows in the next step."""
-    if error.silent:
-        raise error
-    return warned(error.sentence)
+    return replace(warned(error.sentence, error.hint), is_silent=error.silent)
 
 
 async def _listens(bench: Bench) -> Finding:
@@ -176,16 +186,16 @@ def json_rpc_steps() -> list[AnyStep]:
             "Content-Type with a charset is accepted",
             "the same answer as without",
             "Compare only the part before the `;`: many clients send `application/json; charset=utf-8`.",
-            _charset,
+            mildly(_charset),
         ),
         Step(
             "an unknown method is refused with -32601",
             "a JSON-RPC error with the code -32601 and HTTP 200",
             'Answer a method that you don\'t have with {"jsonrpc": "2.0", "error": {"code": -32601, "message": '
             '"Method not found"}, "id": ...}.',
-            _unknown_method,
+            mildly(_unknown_method),
         ),
-        Step("the id comes back with an error too", "the id 7003", echo, _error_id),
+        Step("the id comes back with an error too", "the id 7003", echo, mildly(_error_id)),
         Step(
             "a notification is not answered",
             "HTTP 202 or 204 without a body",
@@ -260,7 +270,9 @@ async def _version(bench: Bench) -> Finding:
     _must_be_framed(bench)
     exchange = await ask_framed(bench)
     version = exchange.body.get("jsonrpc", "missing") if isinstance(exchange.body, dict) else "no object"
-    return passed('"2.0"') if version == "2.0" else failed(f'"jsonrpc" is {show(version, 80)}', no_json(exchange))
+    if version == "2.0":
+        return passed('"2.0"')
+    return _judge_like_caller(bench, exchange, failed(f'"jsonrpc" is {show(version, 80)}', no_json(exchange)))
 
 
 async def _one_of_both(bench: Bench) -> Finding:
@@ -273,7 +285,12 @@ async def _one_of_both(bench: Bench) -> Finding:
         return passed(there[0])
     if there and exchange.body["error"] is None:
         return warned('`result`, and "error": null beside it')
-    return failed(" and ".join(there) or "neither `result` nor `error`")
+    return _judge_like_caller(bench, exchange, failed(" and ".join(there) or "neither `result` nor `error`"))
+
+
+def _judge_like_caller(bench: Bench, exchange: Exchange, found: Finding) -> Finding:
+    """The same, as a warning where the answer is found in the reply all the same."""
+    return tolerate(found) if bench.is_good(exchange) else found
 
 
 def _echoes(request_id: Any) -> Callable[[Bench], Awaitable[Finding]]:
@@ -283,8 +300,10 @@ def _echoes(request_id: Any) -> Callable[[Bench], Awaitable[Finding]]:
         if request_id is None and not exchange.reply.body:
             return warned("no body: null was taken for a notification", NULL_ID_HINT)
         found = _same_id(exchange, request_id)
-        usual = isinstance(request_id, int) or found.verdict is not Verdict.FAIL
-        return found if usual else warned(found.came, found.hint)
+        if not isinstance(request_id, int):
+            return tolerate(found)  # a league's own ids are integers
+        is_read = bench.is_good(exchange) and answers_call(exchange.body, request_id)
+        return tolerate(found) if is_read else found
 
     return judge
 
@@ -313,7 +332,7 @@ async def _charset(bench: Bench) -> Finding:
         content_type="application/json; charset=utf-8",
         more_headers=style.headers(call.method),
     )
-    return passed(f"HTTP {reply.status}") if reply.status == 200 else failed(told(reply))
+    return passed(f"HTTP {reply.status}") if reply.status == 200 else tolerate(failed(told(reply)))
 
 
 def _call_unknown(request_id: int) -> bytes:
@@ -329,8 +348,9 @@ async def _unknown(bench: Bench) -> Reply:
 async def _unknown_method(bench: Bench) -> Finding:
     exchange = await bench.post(_call_unknown(7003))
     if bench.is_bare:
-        return failed(exchange.came) if exchange.reply.status >= 500 else passed(f"HTTP {exchange.reply.status}")
-    return judge_frame_refusal(exchange, FrameCode.METHOD_NOT_FOUND)
+        found = failed(exchange.came) if exchange.reply.status >= 500 else passed(f"HTTP {exchange.reply.status}")
+        return tolerate(found)
+    return tolerate(judge_frame_refusal(exchange, FrameCode.METHOD_NOT_FOUND))
 
 
 async def _error_id(bench: Bench) -> Finding:
@@ -341,7 +361,7 @@ async def _error_id(bench: Bench) -> Finding:
     exchange = await bench.post(_call_unknown(7003))
     if not exchange.error:
         raise Skip("the agent gave no JSON-RPC error to look at")
-    return _same_id(exchange, 7003)
+    return tolerate(_same_id(exchange, 7003))
 
 
 async def _notification(bench: Bench) -> Finding:

@@ -36,6 +36,8 @@ class Incoming:
     body: bytes
     style: str = "seeds"
     """How a caller who speaks so wants to be called."""
+    bearer: str | None = None
+    """The token that came beside the message, in the header `Authorization`."""
 
 
 Script = Callable[[Incoming], Awaitable[Any]]
@@ -127,7 +129,7 @@ class Listener:
     def _health(self) -> Mapping[str, Any]:
         return {"status": "ok", "role": self._role}
 
-    async def _answer(self, path: str, body: bytes, _: str | None) -> bytes | None:
+    async def _answer(self, path: str, body: bytes, bearer: str | None) -> bytes | None:
         parsed = None
         try:
             parsed = jsonrpc.parse_body(body)
@@ -138,7 +140,8 @@ class Listener:
             return orjson.dumps(jsonrpc.error_frame(error, jsonrpc.echoed_id(parsed)))
         message = asked.params if FLAT_BODY in asked.how.noted else _message(parsed, asked.frame)
         method = asked.method or METHOD_OF_TYPE.get(str(message.get("message_type")), "")
-        call = Incoming(path, asked.frame, str(parsed.get("method") or ""), method, message, body, asked.how.style)
+        named = str(parsed.get("method") or "")
+        call = Incoming(path, asked.frame, named, method, message, body, asked.how.style, bearer)
         self.heard.append(call)
         self._tell_waiting()
         try:

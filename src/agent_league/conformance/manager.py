@@ -11,7 +11,17 @@ from agent_league.conformance.manager_league import league_steps
 from agent_league.conformance.probe import show
 from agent_league.conformance.refusals import judge_refusal, rejected_step
 from agent_league.conformance.stand_ins import StandInPlayer
-from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, Verdict, failed, passed, warned
+from agent_league.conformance.steps import (
+    AnyStep,
+    Finding,
+    Skip,
+    Step,
+    Verdict,
+    failed,
+    passed,
+    tolerate_step,
+    warned,
+)
 
 SHORTEST_TOKEN = 16
 
@@ -64,20 +74,22 @@ def _admission_steps(role: str) -> list[AnyStep]:
 
     return [
         Step(f"{method} is accepted", f"a {kind} with the status ACCEPTED", f"Serve the method `{method}`.", registers),
-        *envelope_steps(kind, answer, "league_manager", lambda _: None),
-        Step(
-            f"{kind}: conversation_id",
-            "the one of the request",
-            HINTS["conversation_id"],
-            on(
-                answer,
-                lambda bench, found: judge_value(
-                    found, "conversation_id", bench.kept[method].message["conversation_id"]
+        *map(tolerate_step, envelope_steps(kind, answer, "league_manager", lambda _: None)),
+        tolerate_step(
+            Step(
+                f"{kind}: conversation_id",
+                "the one of the request",
+                HINTS["conversation_id"],
+                on(
+                    answer,
+                    lambda bench, found: judge_value(
+                        found, "conversation_id", bench.kept[method].message["conversation_id"]
+                    ),
                 ),
-            ),
+            )
         ),
         is_string(f"{role}_id", f"Give each {role} an id of its own in '{role}_id'."),
-        is_string("league_id", "Put the id of your league into 'league_id'."),
+        tolerate_step(is_string("league_id", "Put the id of your league into 'league_id'.")),
         Step(
             f"{kind}: auth_token",
             f"a token of at least {SHORTEST_TOKEN} letters",
@@ -226,12 +238,14 @@ def _query_steps() -> list[AnyStep]:
 
     return [
         Step("league_query is answered", f"a {kind}", f"Serve the method `league_query` with a {kind}.", asks),
-        *envelope_steps(kind, answer, "league_manager", lambda _: None),
-        Step(
-            f"{kind}: conversation_id",
-            "the one of the question",
-            HINTS["conversation_id"],
-            on(answer, lambda _, found: judge_value(found, "conversation_id", "conv-query-001")),
+        *map(tolerate_step, envelope_steps(kind, answer, "league_manager", lambda _: None)),
+        tolerate_step(
+            Step(
+                f"{kind}: conversation_id",
+                "the one of the question",
+                HINTS["conversation_id"],
+                on(answer, lambda _, found: judge_value(found, "conversation_id", "conv-query-001")),
+            )
         ),
         Step(
             f"{kind}: query_type",

@@ -68,6 +68,12 @@ class ManagerBench(Bench):
             f"league with {len(self.ids)} players or fewer"
         )
 
+    @property
+    def has_key(self) -> bool:
+        """Whether the manager gives its public key to those who register, as ours does."""
+        answers = [exchange.answer or {} for name, exchange in self.kept.items() if name.startswith("register_")]
+        return any(isinstance(answer.get("public_key"), str) for answer in answers)
+
     async def knock(self) -> Exchange:
         return self.keep("register_referee", await self.admit_referee(self.referees[0]))
 

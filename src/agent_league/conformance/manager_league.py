@@ -2,17 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from agent_league.conformance.fields import envelope_steps, judge_kind, judge_value, look_up, on
 from agent_league.conformance.listener import Incoming
 from agent_league.conformance.manager_bench import ManagerBench, players_of
+from agent_league.conformance.manager_readings import find_notice_problem
 from agent_league.conformance.probe import show
 from agent_league.conformance.refusals import judge_refusal, rejected_step
 from agent_league.conformance.stand_ins import StandInPlayer, StandInReferee
-from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, failed, passed, warned
+from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, failed, judge_like_league, passed, warned
 
 PLAYERS = 4
 START_SECONDS = 0.5
@@ -47,12 +49,18 @@ def _start_steps() -> list[AnyStep]:
             _starts,
         ),
         _everybody(kind, "notify_round", referees=True),
-        *envelope_steps(kind, announced, "league_manager", lambda _: None),
-        Step(
-            f"{kind}: round_id",
-            "1",
-            "Number the rounds from 1, in 'round_id', as a number.",
-            on(announced, lambda _, found: judge_value(found, "round_id", 1)),
+        *_read_by_agents(
+            kind,
+            announced,
+            [
+                *envelope_steps(kind, announced, "league_manager", lambda _: None),
+                Step(
+                    f"{kind}: round_id",
+                    "1",
+                    "Number the rounds from 1, in 'round_id', as a number.",
+                    on(announced, lambda _, found: judge_value(found, "round_id", 1)),
+                ),
+            ],
         ),
         Step(
             f"{kind}: matches",
@@ -61,6 +69,17 @@ def _start_steps() -> list[AnyStep]:
             on(announced, lambda _, found: _judge_matches(found)),
         ),
     ]
+
+
+def _read_by_agents(kind: str, find: Callable[[Any], Mapping[str, Any]], steps: Sequence[AnyStep]) -> Iterator[AnyStep]:
+    """Steps on fields of a notice, which fail only where players and referees of ours refuse such a notice."""
+    for step in steps:
+        name = step.name.partition(": ")[2].partition(" ")[0]
+        yield judge_like_league(step, partial(_find_problem, kind, find, name))
+
+
+def _find_problem(kind: str, find: Callable[[Any], Mapping[str, Any]], name: str, bench: ManagerBench) -> str | None:
+    return find_notice_problem(kind, find(bench), name, bench.asker.player_id, bench.league_id, has_key=bench.has_key)
 
 
 async def _starts(bench: ManagerBench) -> Finding:
@@ -153,10 +172,16 @@ def _match_steps() -> list[AnyStep]:
             "Give each match to a referee with `start_match`.",
             _gives,
         ),
-        *envelope_steps(kind, order, "league_manager", lambda _: None),
-        field("round_id", int, "Put the number of the round into START_MATCH."),
-        field("match_id", str, "Put 'match_id' into START_MATCH."),
-        field("game_type", str, "Put 'game_type' into START_MATCH."),
+        *_read_by_agents(
+            kind,
+            order,
+            [
+                *envelope_steps(kind, order, "league_manager", lambda _: None),
+                field("round_id", int, "Put the number of the round into START_MATCH."),
+                field("match_id", str, "Put 'match_id' into START_MATCH."),
+                field("game_type", str, "Put 'game_type' into START_MATCH."),
+            ],
+        ),
         Step(
             f"{kind}: both players",
             "player_id and endpoint of player_A and player_B",
@@ -392,7 +417,7 @@ def _end_steps() -> list[AnyStep]:
     kind = "LEAGUE_COMPLETED"
     return [
         _everybody(kind, "notify_league_completed", referees=True),
-        *envelope_steps(kind, completed, "league_manager", lambda _: None),
+        *_read_by_agents(kind, completed, envelope_steps(kind, completed, "league_manager", lambda _: None)),
         Step(
             f"{kind}: champion",
             "a player with the most points",

@@ -7,12 +7,24 @@ from typing import Any
 from agent_league.conformance.bench import Bench, Exchange
 from agent_league.conformance.frames import no_json
 from agent_league.conformance.probe import NO_CONNECTION, show
-from agent_league.conformance.steps import AnyStep, Finding, NoReply, Step, failed, passed, warned
+from agent_league.conformance.steps import (
+    AnyStep,
+    Finding,
+    NoReply,
+    Step,
+    failed,
+    passed,
+    tolerate,
+    tolerate_all,
+    warned,
+)
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 
 RESULT = "notify_match_result"
+UNCOUNTED = (RESULT, "notify_game_error")
+"""A referee's notices, to which a league needs no answer; of the manager's it counts those that bring none."""
 ACKNOWLEDGED = 'any result, such as {"status": "ok"}'
 SHUT_OUT = ("E008", "E011", "E012", "E016")
 """How an agent refuses everything that comes from somebody whom it doesn't trust."""
@@ -79,9 +91,13 @@ def notice_step(kind: str, method: str, write: Callable[[Any], Mapping[str, Any]
 
 async def tell(bench: Bench, kind: str, method: str, message: Mapping[str, Any], bearer: str) -> Finding:
     """Says something that only has to be acknowledged."""
-    with handler_of(method):
-        exchange = await bench.learn(method, message, None, bearer)
-    return _judge(bench, exchange, kind)
+
+    async def judge(bench: Bench) -> Finding:
+        with handler_of(method):
+            exchange = await bench.learn(method, message, None, bearer)
+        return _judge(bench, exchange, kind)
+
+    return await (tolerate_all(judge) if method in UNCOUNTED and bench.registration else judge)(bench)
 
 
 @contextmanager
@@ -104,17 +120,18 @@ def _judge(bench: Bench, exchange: Exchange, kind: str) -> Finding:
             f"{exchange.own_words}The agent doesn't know the method `{method}`; name it exactly so, and return "
             '{"status": "ok"}.'
         )
-        return failed(exchange.came, hint) if method == RESULT else warned(exchange.came, hint)
+        return tolerate(warned(exchange.came, hint))
     if exchange.league_error is not None:
-        return failed(exchange.came, why_refused(bench, exchange), ends=exchange.league_code in SHUT_OUT)
+        refused = failed(exchange.came, why_refused(bench, exchange), ends=exchange.league_code in SHUT_OUT)
+        return refused if bench.registration is None else tolerate(refused)
     if method != RESULT and exchange.error and not exchange.broke_down:
         hint = f'Serve the method `{method}` and return {{"status": "ok"}}.'
-        return warned(exchange.came, f"{exchange.own_words}{hint}")
+        return tolerate(warned(exchange.came, f"{exchange.own_words}{hint}"))
     example = ", such as drawn_number, which is null after a technical loss" if method == RESULT else ""
     broke_down = (
         f"Your handler of {kind} (`{method}`) breaks down: look for a field that you take for granted{example}."
     )
-    return failed(exchange.came, no_json(exchange) or f"{exchange.own_words}{broke_down}")
+    return tolerate(failed(exchange.came, no_json(exchange) or f"{exchange.own_words}{broke_down}"))
 
 
 def join_hint(bench: Bench) -> str:

@@ -10,19 +10,35 @@ from agent_league.conformance.fields import look_up
 from agent_league.conformance.listener import Incoming, Listener
 from agent_league.conformance.probe import Probe
 from agent_league.conformance.questions import CHOICES, CHOOSE, EVEN_ODD, MOVE, PARITY, Question, question_for
-from agent_league.conformance.stand_ins import StandInManager
+from agent_league.conformance.stand_ins import StandInManager, stamp
+from agent_league.errors import BadAnswer, ConfigError
+from agent_league.games.draw import commitment
+from agent_league.games.even_odd.wire import EvenOddWire
+from agent_league.games.registry import load_game
+from agent_league.games.wire import PlainWire
 from agent_league.model.agents import Role
 from agent_league.model.schedule import Pairing
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.spellings import holds, tidied
 from agent_league.protocol.tokens import SigningKey
+from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.referee.reading import Reader
 
 REFEREE = "referee:REF01"
 ROUND = 9
 PUSHED = "a call of its own to the referee"
 JOIN = "handle_game_invitation"
 REPLY_TYPES = {JOIN: "GAME_JOIN_ACK", CHOOSE: "CHOOSE_PARITY_RESPONSE", MOVE: "GAME_MOVE_RESPONSE"}
+
+DRAW_SEED = "0" * 64
+"""What is promised with a question of which no result is told; a GAME_OVER reveals it where nothing was promised."""
+RIGHT_ANSWERS: dict[str, dict[str, Any]] = {
+    JOIN: {"accept": True, "arrival_timestamp": "2025-01-15T10:30:00Z"},
+    CHOOSE: {"parity_choice": "even"},
+    MOVE: {"move_data": None},
+}
+"""The fields of an answer's own, by the method that asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +145,56 @@ class PlayerBench(Bench):
             **more,
         )
 
+    def league_invitation(self, match: Match) -> dict[str, Any]:
+        """An invitation with all that a referee of ours puts into it."""
+        return self.invitation(match, draw_commitment=commitment(DRAW_SEED), game_parameters=self._parameters())
+
+    def league_call(self, match: Match) -> dict[str, Any]:
+        """The question of this check with all that a referee of ours puts into it."""
+        call = self.call(match)
+        return {**call, "context": {**call["context"], "draw_commitment": commitment(DRAW_SEED)}}
+
+    def find_problem(self, method: str, *names: str) -> str | None:
+        """Why a referee of ours doesn't read an answer with these fields as they came; None where it does.
+
+        Without names: with all fields but those that have steps of their own. Everything else is put right.
+        """
+        exchange = self.kept[method]
+        came = exchange.answer or {}
+        expected = {
+            "sender": f"player:{self.agent_id}",
+            "player_id": self.agent_id,
+            **{name: exchange.message[name] for name in ("conversation_id", "match_id")},
+        }
+        right: dict[str, Any] = {
+            "protocol": PROTOCOL_V2,
+            "message_type": REPLY_TYPES[method],
+            "timestamp": stamp(),
+            "auth_token": self.token or "tok",
+            **expected,
+            **RIGHT_ANSWERS[method],
+        }
+        if method == MOVE and self.question.legal:
+            right["move_data"] = self.question.legal[0]
+        looked_at = names or tuple(name for name in came if name not in right)
+        answer = {name: value for name, value in right.items() if name not in looked_at}
+        answer |= {name: came[name] for name in looked_at if name in came}
+        reader = Reader(PROTOCOL_V2, expected=expected)
+        try:
+            if method == JOIN:
+                reader.join(answer)
+            else:
+                reader.move(EvenOddWire() if method == CHOOSE else PlainWire(), answer)
+        except BadAnswer as error:
+            return error.message
+        return None
+
+    def _parameters(self) -> dict[str, Any]:
+        try:
+            return dict(load_game(self.question.game_type).parameters)
+        except ConfigError:
+            return {}
+
     def call(self, match: Match) -> dict[str, Any]:
         """The question of this check, in a match."""
         return self.parity_call(match) if self.question.method == CHOOSE else self.move_call(match)
@@ -152,7 +218,8 @@ class PlayerBench(Bench):
         )
 
     def game_over(self, match: Match, **result: Any) -> dict[str, Any]:
-        return self._of_match(v2.GameOver, match, game_type=self.question.game_type, game_result=result)
+        fields = {"game_type": self.question.game_type, "game_result": result, "draw_seed": DRAW_SEED}
+        return self._of_match(v2.GameOver, match, **fields)
 
     def game_error(self, match: Match) -> dict[str, Any]:
         retry = {"retry_count": 1, "max_retries": 3}

@@ -7,14 +7,27 @@ from typing import Any
 
 from agent_league.clock import SystemClock
 from agent_league.conformance.bench import Bench, Exchange, GoodCall, Options
-from agent_league.conformance.fields import judge_kind, judge_timestamp, judge_value, look_up, on
+from agent_league.conformance.fields import MISSING, judge_kind, judge_timestamp, judge_value, look_up, on
 from agent_league.conformance.frames import server_steps
 from agent_league.conformance.hostile import hostile_steps, survival_step
 from agent_league.conformance.player import judge_latency
 from agent_league.conformance.probe import Probe, quoted, show
-from agent_league.conformance.registration import registers, seen
+from agent_league.conformance.registration import registers, seen, tolerate_if_registered
 from agent_league.conformance.stand_ins import StandInManager
-from agent_league.conformance.steps import AnyStep, Finding, Step, Verdict, failed, passed, warned
+from agent_league.conformance.steps import (
+    AnyStep,
+    Finding,
+    Step,
+    Verdict,
+    failed,
+    judge_like_league,
+    passed,
+    tolerate,
+    tolerate_all,
+    warned,
+)
+from agent_league.errors import BadAnswer
+from agent_league.games.even_odd.wire import EvenOddWire
 from agent_league.protocol import v1
 from agent_league.protocol.spellings import STYLE_BY_NAME
 from agent_league.protocol.tokens import SigningKey
@@ -22,6 +35,7 @@ from agent_league.protocol.v1.envelope import UUID, format_millis
 from agent_league.protocol.v1.game import write_seconds
 from agent_league.protocol.v1.ids import league_uuid, player_id_v1
 from agent_league.protocol.version import PROTOCOL_V1
+from agent_league.referee.reading import Reader
 
 JOIN, PLAY = "GAME_INVITATION_RESPONSE", "PLAY_RESPONSE"
 LIMITS = {JOIN: "handle_game_invitation", PLAY: "choose_parity"}
@@ -98,6 +112,29 @@ class V1PlayerBench(Bench):
     def is_good(self, exchange: Exchange) -> bool:
         return exchange.answer is not None
 
+    def find_problem(self, kind: str, path: str) -> str | None:
+        """Why a referee of ours doesn't read an answer with this field as it came; None where it does."""
+        exchange = self.kept[kind]
+        expected = {"sender": self.given_id, **{name: exchange.message[name] for name in COPIED}}
+        own: dict[str, Any] = {"status": "READY"} if kind == JOIN else {"play": {"action": "choose", "value": "even"}}
+        now = format_millis(SystemClock().now())
+        right: dict[str, Any] = {"protocol": PROTOCOL_V1, "message_type": kind, "timestamp": now, **expected, **own}
+        *outer, name = path.split(".")
+        inside = right[outer[0]] if outer else right
+        value = look_up(exchange.answer or {}, path)
+        inside.pop(name, None)
+        if value is not MISSING:
+            inside[name] = value
+        reader = Reader(PROTOCOL_V1, expected=expected)
+        try:
+            if kind == JOIN:
+                reader.join(right)
+            else:
+                reader.move(EvenOddWire(), right)
+        except BadAnswer as error:
+            return error.message
+        return None
+
     async def say(self, message: Mapping[str, Any], wanted: str | None = None) -> Exchange:
         return await self.ask(LIMITS.get(wanted or "", "notify_match_result"), message, wanted=wanted)
 
@@ -112,7 +149,11 @@ def player_v1_steps() -> list[AnyStep]:
         _own("status", '"READY"', 'Answer an invitation with "status": "READY".', JOIN, "status", ("READY",)),
         _told_step("GAME_START", _game_start),
         *_question_steps("PLAY_REQUEST", PLAY, V1PlayerBench.play_request),
-        _own("play.action", '"choose"', 'Put "action": "choose" into \'play\'.', PLAY, "play.action", ("choose",)),
+        _read_by_league(
+            PLAY,
+            "play.action",
+            _own("play.action", '"choose"', 'Put "action": "choose" into \'play\'.', PLAY, "play.action", ("choose",)),
+        ),
         _own(
             "play.value",
             '"even" or "odd", in small letters',
@@ -136,7 +177,7 @@ def player_v1_steps() -> list[AnyStep]:
             "two matches at once are kept apart",
             "each answer with match_id and conversation_id of its own question",
             "Take match_id and conversation_id from the message that you answer.",
-            _two_at_once,
+            tolerate_all(_two_at_once),
         ),
         *hostile_steps(),
         _told_step("LEAGUE_COMPLETE", _league_complete),
@@ -151,7 +192,10 @@ def _registration_steps() -> list[AnyStep]:
 
     def field(path: str, judge: Callable[[Mapping[str, Any]], Finding]) -> AnyStep:
         hint = f"Put '{path}' into {kind} as the messages of {PROTOCOL_V1} have it."
-        return Step(f"{kind}: {path}", f"as in {PROTOCOL_V1}", hint, on(request, lambda _, found: judge(found)))
+        step: AnyStep = Step(
+            f"{kind}: {path}", f"as in {PROTOCOL_V1}", hint, on(request, lambda _, found: judge(found))
+        )
+        return step if path.endswith("contact_endpoint") else tolerate_if_registered(step)
 
     return [
         Step("registers with the manager", f"a {kind}", "Start the agent with the checker as its manager.", registers),
@@ -200,7 +244,7 @@ def _question_steps(asked: str, kind: str, write: Callable[[V1PlayerBench], Mapp
         return judge_latency(bench.need(kind, kind).reply.seconds, bench.limit(LIMITS[kind]))
 
     def field(name: str, judge: Callable[[Any, Mapping[str, Any]], Finding], hint: str) -> AnyStep:
-        return Step(f"{kind}: {name}", f"as {PROTOCOL_V1} has it", hint, on(answer, judge))
+        return _read_by_league(kind, name, Step(f"{kind}: {name}", f"as {PROTOCOL_V1} has it", hint, on(answer, judge)))
 
     def copied(name: str) -> AnyStep:
         return field(
@@ -234,6 +278,11 @@ def _question_steps(asked: str, kind: str, write: Callable[[V1PlayerBench], Mapp
     ]
 
 
+def _read_by_league(kind: str, path: str, step: AnyStep) -> AnyStep:
+    """A step on a field of an answer, which fails only where a referee of ours doesn't read such an answer."""
+    return judge_like_league(step, lambda bench: bench.find_problem(kind, path))
+
+
 def _own(name: str, expected: str, hint: str, kind: str, path: str, values: tuple[str, ...]) -> AnyStep:
     """A field of the answer's own, with one of a few values."""
 
@@ -256,8 +305,9 @@ def _told_step(kind: str, write: Callable[[Any], Mapping[str, Any]]) -> AnyStep:
         if exchange.acknowledged:
             return passed(show(exchange.reply.body, 80) if exchange.reply.body else "no body")
         if exchange.broke_down:
-            return failed(exchange.came, f"The handler of {kind} breaks down: look for a field that may be null.")
-        return warned(exchange.came)
+            hint = f"The handler of {kind} breaks down: look for a field that may be null."
+            return tolerate(failed(exchange.came, hint))
+        return tolerate(warned(exchange.came))
 
     return Step(f"{kind} is taken", "HTTP 200, whatever the body", f"Take {kind} and answer with HTTP 200.", judge)
 
@@ -269,7 +319,7 @@ def _answers(write: Callable[[V1PlayerBench], Mapping[str, Any]]) -> Callable[[A
         exchange = await bench.say(write(bench), JOIN)
         return passed(f"a {JOIN}") if exchange.answer is not None else failed(exchange.came)
 
-    return judge
+    return tolerate_all(judge)
 
 
 async def _two_at_once(bench: V1PlayerBench) -> Finding:

@@ -1,21 +1,37 @@
 """The steps for a referee: the checker is its manager and both its players, on servers of its own."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from agent_league.clock import parse_utc
-from agent_league.conformance.fields import HINTS, envelope_steps, judge_kind, judge_timestamp, judge_value, look_up, on
+from agent_league.conformance.fields import HINTS, envelope_steps, judge_kind, judge_timestamp, judge_value, on
 from agent_league.conformance.frames import json_rpc_steps, server_steps
 from agent_league.conformance.hostile import hostile_steps
 from agent_league.conformance.notices import league_completed, notice_step, round_completed
 from agent_league.conformance.probe import show
 from agent_league.conformance.referee_bench import BEGIN_SECONDS, Played, RefereeBench
+from agent_league.conformance.referee_readings import find_booking_problem, find_message_problem
 from agent_league.conformance.registration import registration_steps
 from agent_league.conformance.stand_ins import RUBBISH, Behaviour
-from agent_league.conformance.steps import AnyStep, Finding, Skip, Step, Verdict, failed, passed, warned
+from agent_league.conformance.steps import (
+    AnyStep,
+    Finding,
+    NoReply,
+    Skip,
+    Step,
+    Verdict,
+    failed,
+    judge_like_league,
+    passed,
+    tolerate,
+    tolerate_all,
+    warned,
+)
 from agent_league.games.fairness import draw_problem
+from agent_league.protocol.spellings import POLL
 
 SAME_SECONDS = 2.0
 PATIENCE = 10
@@ -24,6 +40,7 @@ DRAWS = 6
 """Matches after which not all draws may be the same number."""
 MANY = 16
 """A referee that takes more matches at once is not filled up."""
+REPORT = "MATCH_RESULT_REPORT"
 LOST = "A player that {} loses technically: GAME_OVER to both with status TECHNICAL_LOSS and the other as winner."
 
 
@@ -51,7 +68,8 @@ def _start_step() -> AnyStep:
     async def judge(bench: RefereeBench) -> Finding:
         played = await bench.start(Behaviour(answers=("even",)), Behaviour(answers=("odd",)))
         exchange = bench.keep("start", played.started)
-        if exchange.acknowledged and not bench.by_announcement and "start_match" not in bench.styles:
+        is_begun = bench.by_announcement or bench.by_poll or "start_match" in bench.styles
+        if exchange.acknowledged and not is_begun:
             return failed(f"{exchange.came}, but nobody was invited within {BEGIN_SECONDS:g} s", ends=True)
         if exchange.acknowledged:
             if await played.is_over(bench.options.match) or any(
@@ -64,6 +82,12 @@ def _start_step() -> AnyStep:
             return passed(show(exchange.reply.body, 80))
         if exchange.league_error is not None:
             return failed(exchange.came, f"The referee refuses a good order with {exchange.league_code}.", ends=True)
+        if bench.boss.refused_poll:
+            return failed(
+                exchange.came,
+                f"The referee asks its manager for matches with `{POLL}` and was refused: {bench.boss.refused_poll}",
+                ends=True,
+            )
         return failed(
             exchange.came,
             "The agent doesn't know `start_match`, nor another usual name of it: name it exactly `start_match`."
@@ -123,7 +147,7 @@ def _invitation_steps() -> list[AnyStep]:
     copy = "Copy '{}' from START_MATCH into GAME_INVITATION."
     return [
         _both("handle_game_invitation", kind, "Call `handle_game_invitation` at the endpoints of both players."),
-        *envelope_steps(kind, a, "referee", lambda bench: bench.agent_id),
+        *_read_by_league(kind, a, envelope_steps(kind, a, "referee", lambda bench: bench.agent_id)),
         Step(
             f"{kind}: conversation_id",
             "a string",
@@ -137,19 +161,50 @@ def _invitation_steps() -> list[AnyStep]:
             "could report matches in your name.",
             on(a, _judge_pass),
         ),
-        *(
-            _is(kind, name, a, _of_order(name), copy.format(name))
-            for name in ("league_id", "round_id", "match_id", "game_type")
+        *_read_by_league(
+            kind,
+            a,
+            [
+                *(
+                    _is(kind, name, a, _of_order(name), copy.format(name))
+                    for name in ("league_id", "round_id", "match_id", "game_type")
+                ),
+                _is(kind, "role_in_match", a, lambda _: "PLAYER_A", "Tell player_A 'role_in_match': \"PLAYER_A\"."),
+            ],
         ),
-        _is(kind, "role_in_match", a, lambda _: "PLAYER_A", "Tell player_A 'role_in_match': \"PLAYER_A\"."),
-        Step(
-            f"{kind}: role_in_match of the other player",
-            '"PLAYER_B"',
-            "Tell player_B 'role_in_match': \"PLAYER_B\".",
-            on(b, lambda _, found: judge_value(found, "role_in_match", "PLAYER_B")),
+        *_read_by_league(
+            kind,
+            b,
+            [
+                Step(
+                    f"{kind}: role_in_match of the other player",
+                    '"PLAYER_B"',
+                    "Tell player_B 'role_in_match': \"PLAYER_B\".",
+                    on(b, lambda _, found: judge_value(found, "role_in_match", "PLAYER_B")),
+                )
+            ],
         ),
-        _is(kind, "opponent_id", a, lambda bench: bench.players[1].player_id, "Tell each player the other's id."),
+        *_read_by_league(
+            kind,
+            a,
+            [_is(kind, "opponent_id", a, lambda bench: bench.players[1].player_id, "Tell each player the other's id.")],
+        ),
     ]
+
+
+def _read_by_league(kind: str, find: Callable[[Any], Mapping[str, Any]], steps: Sequence[AnyStep]) -> Iterator[AnyStep]:
+    """Steps on fields of a message, which fail only where a player or manager of ours refuses such a message."""
+    for step in steps:
+        name = step.name.partition(": ")[2].partition(" ")[0].partition(".")[0]
+        yield judge_like_league(step, partial(_find_problem, kind, find, name))
+
+
+def _find_problem(kind: str, find: Callable[[Any], Mapping[str, Any]], name: str, bench: RefereeBench) -> str | None:
+    """Why an agent of ours refuses such a message; None where it takes it, or needs nothing but the result."""
+    played = bench.played("first")
+    if kind == REPORT and played.is_report_in_reply:
+        return None
+    return find_message_problem(kind, find(bench), name, played.order, bench.agent_id, bench.own_name)
 
 
 def _judge_pass(bench: RefereeBench, found: Mapping[str, Any]) -> Finding:
@@ -164,8 +219,7 @@ def _judge_pass(bench: RefereeBench, found: Mapping[str, Any]) -> Finding:
 def _call_steps() -> list[AnyStep]:
     kind = "CHOOSE_PARITY_CALL"
     a = _first("choose_parity", 0, kind)
-    return [
-        _both("choose_parity", kind, "Ask both players with `choose_parity` as soon as both have joined."),
+    fields = [
         *envelope_steps(kind, a, "referee", lambda bench: bench.agent_id),
         Step(
             f"{kind}: conversation_id",
@@ -194,6 +248,10 @@ def _call_steps() -> list[AnyStep]:
             "Put 'deadline' into the call: now plus 30 s, in UTC.",
             on(a, lambda _, found: judge_timestamp(found, "deadline")),
         ),
+    ]
+    return [
+        _both("choose_parity", kind, "Ask both players with `choose_parity` as soon as both have joined."),
+        *_read_by_league(kind, a, fields),
         Step(
             "both players have the same deadline",
             f"deadlines not more than {SAME_SECONDS:g} s apart",
@@ -230,8 +288,14 @@ def _result_steps() -> list[AnyStep]:
     game = "Even/Odd: who chose the parity of the drawn number wins; the same choice is a draw."
     return [
         _both("notify_match_result", kind, "Call `notify_match_result` at both players, whatever the result is."),
-        *envelope_steps(kind, a, "referee", lambda bench: bench.agent_id),
-        _is(kind, "match_id", a, _of_order("match_id"), HINTS["match_id"]),
+        *_read_by_league(
+            kind,
+            a,
+            [
+                *envelope_steps(kind, a, "referee", lambda bench: bench.agent_id),
+                _is(kind, "match_id", a, _of_order("match_id"), HINTS["match_id"]),
+            ],
+        ),
         Step(
             "both players are told the same result",
             "the same game_result",
@@ -334,7 +398,7 @@ async def _fair(bench: RefereeBench) -> Finding:
 
 
 def _report_steps() -> list[AnyStep]:
-    kind = "MATCH_RESULT_REPORT"
+    kind = REPORT
 
     def report(bench: RefereeBench) -> Mapping[str, Any]:
         found = bench.played("first").report
@@ -342,6 +406,9 @@ def _report_steps() -> list[AnyStep]:
             raise Skip("no report came")
         bench.sent.append(f"nothing: the referee sent {show(found)}")
         return found
+
+    def find_booking(bench: RefereeBench) -> str | None:
+        return find_booking_problem(report(bench), bench.played("first").order, winner_of(_result(bench, "first")))
 
     async def arrives(bench: RefereeBench) -> Finding:
         played = bench.played("first")
@@ -358,28 +425,45 @@ def _report_steps() -> list[AnyStep]:
             "Call `report_match_result` at the manager once the match is over, and again until it is acknowledged.",
             arrives,
         ),
-        *envelope_steps(kind, report, "referee", lambda bench: bench.agent_id),
-        Step(
-            f"{kind}: auth_token",
-            "the referee's own token from its registration",
-            "Put your own 'auth_token' from the registration into the report, else the manager refuses (E011, E012).",
-            on(report, lambda bench, found: judge_value(found, "auth_token", bench.token)),
+        *_read_by_league(kind, report, envelope_steps(kind, report, "referee", lambda bench: bench.agent_id)),
+        judge_like_league(
+            Step(
+                f"{kind}: auth_token",
+                "the referee's own token from its registration",
+                "Put your own 'auth_token' from the registration into the report, else the manager refuses (E011, "
+                "E012).",
+                on(report, lambda bench, found: judge_value(found, "auth_token", bench.token)),
+            ),
+            lambda bench: None if bench.played("first").is_report_in_reply else "E011, or E012 for another's token",
         ),
-        *(
-            _is(kind, name, report, _of_order(name), f"Copy '{name}' from START_MATCH.")
-            for name in ("league_id", "round_id", "match_id")
+        *_read_by_league(
+            kind,
+            report,
+            [
+                _is(kind, name, report, _of_order(name), f"Copy '{name}' from START_MATCH.")
+                for name in ("league_id", "round_id", "match_id")
+            ],
         ),
-        Step(
-            f"{kind}: result.winner",
-            "the winner whom the players were told",
-            "Report the same winner as in GAME_OVER.",
-            on(report, lambda bench, found: judge_value(found, "result.winner", winner_of(_result(bench, "first")))),
+        judge_like_league(
+            Step(
+                f"{kind}: result.winner",
+                "the winner whom the players were told",
+                "Report the same winner as in GAME_OVER.",
+                on(
+                    report,
+                    lambda bench, found: judge_value(found, "result.winner", winner_of(_result(bench, "first"))),
+                ),
+            ),
+            find_booking,
         ),
-        Step(
-            f"{kind}: result.score",
-            "3 for the winner, 0 for the loser",
-            "Report the points in 'result.score', by player id: 3 for a win, 1 for a draw, 0 for a loss.",
-            on(report, _judge_score),
+        judge_like_league(
+            Step(
+                f"{kind}: result.score",
+                "3 for the winner, 0 for the loser",
+                "Report the points in 'result.score', by player id: 3 for a win, 1 for a draw, 0 for a loss.",
+                on(report, _judge_score),
+            ),
+            find_booking,
         ),
     ]
 
@@ -419,7 +503,7 @@ def _behaviour_steps() -> list[AnyStep]:
             "matches at once are kept apart, and one too many is refused with E016",
             "E016 for the match beyond max_concurrent_matches; the others come to their end",
             "Answer `start_match` with LEAGUE_ERROR E016 while you run as many matches as you registered for.",
-            _fills_up,
+            _is_filled,
         ),
         Step(
             "the draw varies, from 1 to 10",
@@ -451,10 +535,13 @@ async def _draws(bench: RefereeBench) -> Finding:
         return failed(f"no GAME_OVER within {bench.options.match:g} s")
     if (result.get("status"), result.get("winner_player_id")) != ("DRAW", None):
         return failed(show(result))
-    score = look_up(report or {}, "result.score")
-    return (
-        passed("DRAW, 1 and 1") if score == {"P01": 1, "P02": 1} else failed(f"the report's score is {show(score, 80)}")
-    )
+    if report is None:
+        return failed("no report came")
+    found = judge_value(report, "result.score", {"P01": 1, "P02": 1})
+    if found.verdict is Verdict.PASS:
+        return passed("DRAW, 1 and 1")
+    problem = find_booking_problem(report, played.order, None)
+    return tolerate(found) if problem is None else failed(f"{found.came}. A league books otherwise: {problem}")
 
 
 def _loses(behaviour: Behaviour, limit: float | None = None) -> Callable[[Any], Awaitable[Finding]]:
@@ -467,9 +554,9 @@ def _loses(behaviour: Behaviour, limit: float | None = None) -> Callable[[Any], 
             return failed(f"no GAME_OVER to the other player within {limit or bench.options.match:g} s")
         if (result.get("status"), result.get("winner_player_id")) != ("TECHNICAL_LOSS", "P02"):
             return failed(show(result))
-        winner = look_up(played.report or {}, "result.winner")
-        if winner != "P02":
-            return failed(f"the report's winner is {show(winner, 80)}" if played.report else "no report came")
+        winner = judge_value(played.report or {}, "result.winner", "P02")
+        if winner.verdict is not Verdict.PASS:
+            return failed(f"in the report {winner.came}" if played.report else "no report came")
         return passed("TECHNICAL_LOSS") if told == [0, 1] else warned("the loser was not told with GAME_OVER")
 
     return judge
@@ -505,11 +592,24 @@ async def _asks_again(bench: RefereeBench) -> Finding:
     return found if found.verdict is not Verdict.PASS or result.get("status") == "WIN" else failed(show(result))
 
 
+async def _is_filled(bench: RefereeBench) -> Finding:
+    """A referee that answers an order when the match is over can't be filled up, and a league puts up with it."""
+    try:
+        return await _fills_up(bench)
+    except NoReply as error:
+        if not error.silent:
+            raise
+        hint = 'Answer `start_match` with {"status": "ok"} at once, and play the match beside.'
+        return tolerate(failed(f"{error.sentence}: it answers an order when the match is over", hint))
+
+
 async def _fills_up(bench: RefereeBench) -> Finding:
     bench.played("first")
     if bench.max_matches > MANY:
         raise Skip(f"the referee takes {bench.max_matches} matches at once, more than the checker tries")
     release = asyncio.Event()
+    if bench.played("first").is_report_in_reply:
+        raise Skip("the referee answers an order when the match is over, so that the checker can't fill it up")
     try:
         running = [
             await bench.start(Behaviour(held=release), Behaviour(answers=("odd",))) for _ in range(bench.max_matches)
@@ -517,13 +617,15 @@ async def _fills_up(bench: RefereeBench) -> Finding:
         refused = [played.started.came for played in running if not played.started.acknowledged]
         if refused:
             return failed(f"of {bench.max_matches} matches at once one was refused: {refused[0]}")
-        extra = await bench.start(Behaviour(), Behaviour(answers=("odd",)))
+        extra = None if bench.by_poll else await bench.start(Behaviour(), Behaviour(answers=("odd",)))
     finally:
         release.set()
     over = [await played.is_over(bench.options.match) for played in running]
     bench.matches |= {f"draw-{played.match_id}": played for played in running}
     if not all(over):
         return failed(f"{over.count(False)} of {len(over)} matches never came to their end")
+    if extra is None:
+        return passed(f"{len(running)} at once; one that fetches its matches is offered no more")
     if extra.started.league_code == "E016":
         return passed(f"{len(running)} at once, E016 for one more")
     if extra.started.acknowledged:
@@ -556,32 +658,35 @@ def _order_steps() -> list[AnyStep]:
             "get_match_state of an unknown match is refused with E007",
             "LEAGUE_ERROR E007",
             "Serve `get_match_state`, and answer an unknown match_id with LEAGUE_ERROR E007.",
-            _unknown_match,
+            tolerate_all(_unknown_match),
         ),
         Step(
             "an order from a player is refused",
             "LEAGUE_ERROR to a START_MATCH whose sender is not the manager",
             "Check 'sender': only \"league_manager\" may give you a match.",
-            _stranger("player:P66"),
+            tolerate_all(_stranger("player:P66")),
         ),
         Step(
             "an order without the manager's signature is refused",
             "LEAGUE_ERROR E011 to a START_MATCH without the signed token in `Authorization: Bearer`",
             'Anybody can write "sender": "league_manager": check the signed token in `Authorization: Bearer` with '
             "'public_key' from your registration.",
-            _stranger("league_manager"),
+            tolerate_all(_stranger("league_manager")),
         ),
         Step(
             "an order with a missing field is refused",
             "LEAGUE_ERROR E003 that names match_id",
             "Check that START_MATCH has all fields before you begin, and name what is missing (E003).",
-            _incomplete,
+            tolerate_all(_incomplete),
         ),
     ]
 
 
 async def _ordered_twice(bench: RefereeBench) -> Finding:
     played = bench.played("first")
+    if bench.by_poll:  # the match was in every list until it was reported
+        invited = len(played.heard("handle_game_invitation", 0))
+        return passed("not begun again") if invited == 1 else failed("the match was begun again")
     again = await bench.ask("start_match", played.order, bearer=bench.manager_bearer())
     more = await played.players[0].hears("handle_game_invitation", 1, count=2, match_id=played.match_id)
     if len(more) > 1:
@@ -599,6 +704,7 @@ async def _unknown_match(bench: RefereeBench) -> Finding:
 def _stranger(sender: str) -> Callable[[Any], Awaitable[Finding]]:
     async def judge(bench: RefereeBench) -> Finding:
         bench.played("first")
+        bench.need_orders()
         order = {**bench.order(bench.next_id()), "sender": sender}
         exchange = await bench.ask("start_match", order)
         if exchange.acknowledged:
@@ -611,6 +717,7 @@ def _stranger(sender: str) -> Callable[[Any], Awaitable[Finding]]:
 
 async def _incomplete(bench: RefereeBench) -> Finding:
     bench.played("first")
+    bench.need_orders()
     order = {name: value for name, value in bench.order("R9M999").items() if name != "match_id"}
     exchange = await bench.ask("start_match", order, bearer=bench.manager_bearer())
     if exchange.league_code == "E003":

@@ -4,13 +4,14 @@ import asyncio
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from agent_league.conformance.bench import Bench, Exchange, GoodCall, Options
 from agent_league.conformance.fields import look_up
 from agent_league.conformance.listener import Incoming
 from agent_league.conformance.notices import join_hint, notice, standings_update
-from agent_league.conformance.probe import Probe
+from agent_league.conformance.probe import Probe, Reply
 from agent_league.conformance.stand_ins import Behaviour, StandInManager, StandInPlayer
 from agent_league.conformance.steps import Skip
 from agent_league.league.dialect import in_words_of_others
@@ -18,7 +19,7 @@ from agent_league.league.reports import report_in
 from agent_league.model.agents import Role
 from agent_league.model.schedule import Pairing
 from agent_league.protocol import v2
-from agent_league.protocol.spellings import styles_for
+from agent_league.protocol.spellings import POLL, styles_for
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V2
 
@@ -56,6 +57,12 @@ class Played:
         inside = body.get("result") if isinstance(body, dict) else None
         return inside if isinstance(inside, dict) and "result" in inside else report_in(body)
 
+    @property
+    def is_report_in_reply(self) -> bool:
+        """Whether the report came inside the reply to the order, and not as a call."""
+        calls = self.manager.calls("report_match_result", match_id=self.match_id)
+        return not calls and self.report is not None
+
     async def is_over(self, limit: float) -> bool:
         """Whether both players and the manager have heard of the end in time."""
         try:
@@ -82,6 +89,8 @@ class RefereeBench(Bench):
         """What was played, by what it was played for."""
         self.by_announcement = False
         """Whether the referee begins its matches when a round is announced."""
+        self.by_poll = False
+        """Whether the referee begins its matches when it fetches them from its manager."""
         self._count = 0
 
     @property
@@ -183,10 +192,32 @@ class RefereeBench(Bench):
     async def _begun(self, match_id: str) -> bool:
         return bool(await self.players[0].hears("handle_game_invitation", BEGIN_SECONDS, match_id=match_id))
 
+    def need_orders(self) -> None:
+        """Skip a step that gives an order where the referee takes none."""
+        if self.by_poll:
+            raise Skip(f"the referee takes no orders: it fetches its matches with `{POLL}`")
+
     async def _give(self, match_id: str, order: Mapping[str, Any]) -> Exchange:
+        """Gives a match by START_MATCH, by ROUND_ANNOUNCEMENT, or in the answer to a poll: whatever has an effect."""
+        if self.by_poll:
+            self.boss.waiting_matches[match_id] = order
+            return self._write_fetched(order)
         exchange = self.kept["start"] if self.by_announcement else await self._order(match_id, order)
         if "start_match" in self.styles or exchange.league_error is not None:
             return exchange
+        if self.agent_id not in self.boss.polls:
+            announced = await self._announce(order)
+            if announced.acknowledged and await self._begun(match_id):
+                self.by_announcement = True
+                self.noted.append("started by ROUND_ANNOUNCEMENT")
+                return announced
+        if await self._is_fetched(match_id, order):
+            self.by_poll = True
+            self.noted.append(f"matches fetched by {POLL}")
+            return self._write_fetched(order)
+        return exchange
+
+    async def _announce(self, order: Mapping[str, Any]) -> Exchange:
         announced = {
             name: order[name]
             for name in (
@@ -201,9 +232,20 @@ class RefereeBench(Bench):
         own = {"referee_id": self.agent_id, "referee_endpoint": self.probe.url, "match_token": order["match_token"]}
         match = {**announced, **own}
         announcement = notice(self, v2.RoundAnnouncement, "conv-round-9-announce", round_id=ROUND, matches=[match])
-        told = await self.learn("notify_round", announcement, None, self.manager_bearer())
-        if told.acknowledged and await self._begun(match_id):
-            self.by_announcement = True
-            self.noted.append("started by ROUND_ANNOUNCEMENT")
-            return told
-        return exchange
+        return await self.learn("notify_round", announcement, None, self.manager_bearer())
+
+    async def _is_fetched(self, match_id: str, order: Mapping[str, Any]) -> bool:
+        """Whether a referee that polls its manager fetches this match and begins it."""
+        boss = self.boss
+        boss.waiting_matches[match_id] = order
+        await boss.until(lambda: self.agent_id in boss.polls or boss.refused_poll, BEGIN_SECONDS)
+        limit = self.options.match if self.agent_id in boss.polls else 0  # nobody says how often it polls
+        if await self.players[0].hears("handle_game_invitation", limit, match_id=match_id):
+            return True
+        del boss.waiting_matches[match_id]
+        return False
+
+    def _write_fetched(self, order: Mapping[str, Any]) -> Exchange:
+        """What stands for the answer to an order where the referee fetches its matches."""
+        reply = Reply(HTTPStatus.OK, "application/json", b"", 0.0)
+        return Exchange(POLL, order, self.style, f"nothing: the referee asks with {POLL}", reply, None)

@@ -1,6 +1,7 @@
 """Steps on how an agent registers: the checker plays the manager, and looks at the request field by field."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,7 +13,18 @@ from agent_league.conformance.notices import SHUT_OUT, join_hint
 from agent_league.conformance.player_bench import PlayerBench
 from agent_league.conformance.probe import show
 from agent_league.conformance.questions import EVEN_ODD
-from agent_league.conformance.steps import AnyStep, Finding, NoReply, Skip, Step, Verdict, failed, passed, warned
+from agent_league.conformance.steps import (
+    AnyStep,
+    Finding,
+    NoReply,
+    Skip,
+    Step,
+    Verdict,
+    failed,
+    passed,
+    tolerate,
+    warned,
+)
 from agent_league.errors import ErrorCode
 from agent_league.model.agents import takes
 from agent_league.protocol.spellings import Frame, tidied
@@ -29,12 +41,8 @@ def registration_steps(role: str) -> list[AnyStep]:
         return tidied(kind, seen(bench).message)[0]
 
     def field(name: str, expected: str, hint: str, type_: type, missing: Verdict = Verdict.FAIL) -> AnyStep:
-        return Step(
-            f"{kind}: {meta}.{name}",
-            expected,
-            hint,
-            on(request, lambda _, found: judge_kind(found, f"{meta}.{name}", type_, missing)),
-        )
+        judge = on(request, lambda _, found: judge_kind(found, f"{meta}.{name}", type_, missing))
+        return tolerate_if_registered(Step(f"{kind}: {meta}.{name}", expected, hint, judge))
 
     more = [
         field(
@@ -59,12 +67,14 @@ def registration_steps(role: str) -> list[AnyStep]:
             f'Post to /mcp: method "register_{role}", with the message itself as `params`.',
             _call(role, kind),
         ),
-        *envelope_steps(kind, request, role, lambda _: None, Verdict.WARNING),
-        Step(
-            f"{kind}: conversation_id",
-            "a string",
-            'Put a "conversation_id" of your own choice into the request, such as "conv-player-alpha-reg-001".',
-            on(request, lambda _, found: judge_kind(found, "conversation_id", str, Verdict.WARNING)),
+        *map(tolerate_if_registered, envelope_steps(kind, request, role, lambda _: None, Verdict.WARNING)),
+        tolerate_if_registered(
+            Step(
+                f"{kind}: conversation_id",
+                "a string",
+                'Put a "conversation_id" of your own choice into the request, such as "conv-player-alpha-reg-001".',
+                on(request, lambda _, found: judge_kind(found, "conversation_id", str, Verdict.WARNING)),
+            )
         ),
         field("display_name", "a name", f"Put the name to be shown into '{meta}.display_name'.", str),
         field(
@@ -88,6 +98,16 @@ def registration_steps(role: str) -> list[AnyStep]:
         ),
         *(more if role == "referee" else []),
     ]
+
+
+def tolerate_if_registered(step: AnyStep) -> AnyStep:
+    """The same step on a field of a registration: a warning at most where a manager of ours has accepted it."""
+
+    async def judge(bench: Bench) -> Finding:
+        found = await step.judge(bench)
+        return tolerate(found) if bench.registration is not None else found
+
+    return replace(step, judge=judge)
 
 
 def seen(bench: Bench) -> Incoming:

@@ -17,15 +17,17 @@ from agent_league.clock import SystemClock, format_utc
 from agent_league.conformance.fields import look_up
 from agent_league.conformance.listener import Garbage, Incoming, Listener
 from agent_league.conformance.registrar import judge_registration
-from agent_league.errors import UserError
+from agent_league.errors import Refusal, UserError
+from agent_league.league.gate import UNKNOWN_TOKEN, invalid_token, missing_token
 from agent_league.model.agents import Role
 from agent_league.model.names import CHECK_LEAGUE
 from agent_league.protocol import v1, v2
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.spellings import tidied
+from agent_league.protocol.spellings import POLL, tidied
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.v1.envelope import format_millis
 from agent_league.protocol.v1.ids import conversation_uuid, league_uuid, player_id_v1
+from agent_league.protocol.v2.errors import write_league_error
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1
 
 MANAGER = "league_manager"
@@ -43,7 +45,12 @@ class StandInManager(Listener):
         super().__init__(
             Role.LEAGUE_MANAGER,
             port,
-            {"register_player": self._register, "register_referee": self._register, "league_query": self._query},
+            {
+                "register_player": self._register,
+                "register_referee": self._register,
+                "league_query": self._query,
+                POLL: self._list_assigned_matches,
+            },
         )
         self.key = key
         self.league_id = CHECK_LEAGUE
@@ -55,6 +62,12 @@ class StandInManager(Listener):
         """Those that were accepted."""
         self.refusals: list[tuple[Incoming, str]] = []
         """Registrations that a league refuses, each with what it says."""
+        self.waiting_matches: dict[str, Mapping[str, Any]] = {}
+        """Match id -> START_MATCH, for a referee that fetches its matches; there until it is reported."""
+        self.polls: dict[str, int] = {}
+        """Referee id -> how often it asked for its matches."""
+        self.refused_poll = ""
+        """Why the last poll was refused that was."""
         self._ids: dict[str, str] = {}
 
     async def registration(self, url: str, limit: float) -> Incoming | None:
@@ -126,6 +139,22 @@ class StandInManager(Listener):
         if WANTED.fullmatch(wanted) and wanted.startswith(prefix) and wanted not in self._ids.values():
             return wanted
         return f"{prefix}{1 + sum(known.startswith(prefix) for known in self._ids.values()):02}"
+
+    async def _list_assigned_matches(self, heard: Incoming) -> Any:
+        """Answer a poll as a league does: the matches of the token's owner that are not reported yet."""
+        token = heard.message.get("auth_token") or heard.bearer
+        referee_id = self.token_owners.get(str(token))
+        if referee_id is None:
+            refusal = invalid_token(UNKNOWN_TOKEN) if token else missing_token("the auth_token from your registration")
+            self.refused_poll = str(refusal)
+            return _write_refusal(refusal, heard)
+        self.polls[referee_id] = self.polls.get(referee_id, 0) + 1
+        waiting = [
+            order
+            for match_id, order in self.waiting_matches.items()
+            if not self.calls("report_match_result", match_id=match_id)
+        ]
+        return {"league_id": self.league_id, "referee_id": referee_id, "matches": waiting}
 
     async def _query(self, heard: Incoming) -> Any:
         """An agent that asks whether its manager is still there is told that the league goes on."""
@@ -254,6 +283,18 @@ async def open_manager(port: int | None, key: SigningKey, kind: Callable[[int, S
             raise
         return None
     return manager
+
+
+def _write_refusal(refusal: Refusal, heard: Incoming) -> dict[str, Any]:
+    return write_league_error(
+        refusal,
+        sender=MANAGER,
+        timestamp=stamp(),
+        conversation_id=str(heard.message.get("conversation_id") or "conv-refused"),
+        original_message_type=None,
+        method=heard.method,
+        has_token=bool(heard.message.get("auth_token") or heard.bearer),
+    ).to_wire()
 
 
 def _now() -> datetime:

@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 TIMEOUTS_IN_A_ROW = 3
 """So many silent calls one after the other, and the rest is left out."""
+TOLERATED = "Our league tolerates it; other hosts may not."
 
 
 class Verdict(StrEnum):
@@ -46,6 +47,10 @@ class Finding:
     hint: str = ""
     ends: bool = False
     """Whether nothing can be judged after this."""
+    is_tolerated: bool = False
+    """Whether it costs an agent nothing in a league of ours, which the hint then says."""
+    is_silent: bool = False
+    """Whether the agent took the call and said nothing in time."""
 
 
 def passed(came: str = "as expected") -> Finding:
@@ -58,6 +63,13 @@ def warned(came: str, hint: str = "") -> Finding:
 
 def failed(came: str, hint: str = "", *, ends: bool = False) -> Finding:
     return Finding(Verdict.FAIL, came, hint, ends)
+
+
+def tolerate(finding: Finding) -> Finding:
+    """Make a failure or a warning one that says that a league of ours puts up with it; the rest stays as it is."""
+    if finding.verdict not in (Verdict.FAIL, Verdict.WARNING):
+        return finding
+    return replace(finding, verdict=Verdict.WARNING, ends=False, is_tolerated=True)
 
 
 class Workplace(Protocol):
@@ -86,6 +98,43 @@ class Step(Generic[B]):
 
 
 AnyStep = Step[Any]
+
+
+def tolerate_all(judge: Callable[[Any], Awaitable[Finding]]) -> Callable[[Any], Awaitable[Finding]]:
+    """The same for what a league of ours never does, or does without: no failure, as long as the agent is there."""
+
+    async def judged(bench: Any) -> Finding:
+        try:
+            return tolerate(await judge(bench))
+        except NoReply as error:
+            if not error.silent and not await bench.is_there():
+                raise
+            return replace(tolerate(failed(error.sentence, error.hint)), is_silent=error.silent)
+
+    return judged
+
+
+def tolerate_step(step: AnyStep) -> AnyStep:
+    """The same step on what no agent of ours looks at: a warning at most."""
+    return replace(step, judge=tolerate_all(step.judge))
+
+
+def judge_like_league(step: AnyStep, find_problem: Callable[[Any], str | None]) -> AnyStep:
+    """The same step with a league's word on it: what `find_problem` has nothing against is a warning, else a failure.
+
+    `find_problem` says why a league of ours doesn't take what came; None where it does.
+    """
+
+    async def judge(bench: Any) -> Finding:
+        found = await step.judge(bench)
+        if found.verdict not in (Verdict.FAIL, Verdict.WARNING):
+            return found
+        problem = find_problem(bench)
+        if problem is None:
+            return tolerate(found)
+        return replace(found, verdict=Verdict.FAIL, came=f"{found.came}. A league refuses it: {problem}")
+
+    return replace(step, judge=judge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +221,7 @@ async def work_through(
                 finding = Finding(Verdict.SKIPPED, gone)
             else:
                 finding = failed(f"what came broke the checker itself: {error!r:.300}")
+        silent = silent or finding.is_silent
         silences = 0 if finding.verdict is not Verdict.SKIPPED and not silent else silences + silent
         if silences >= TIMEOUTS_IN_A_ROW and not gone:
             gone = f"the agent left {silences} calls in a row without an answer"
@@ -187,9 +237,15 @@ async def work_through(
                 sent="\n".join(bench.sent),
                 expected=step.expected,
                 came=finding.came,
-                hint="" if finding.verdict is Verdict.PASS else finding.hint or step.hint,
+                hint=_write_hint(step, finding),
                 seconds=time.monotonic() - began,
             )
         )
         tell(outcomes[-1])
     return outcomes
+
+
+def _write_hint(step: AnyStep, finding: Finding) -> str:
+    if finding.verdict is Verdict.PASS:
+        return ""
+    return " ".join(filter(None, [finding.hint or step.hint, TOLERATED if finding.is_tolerated else ""]))

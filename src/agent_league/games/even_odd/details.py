@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_league.games.base import BadParameters, State
+from agent_league.games.base import BadParameters, Rules, State, winning_seat
 from agent_league.games.even_odd.rules import PARITIES, EvenOddRules
 
 
@@ -21,3 +21,17 @@ def read_details(details: Mapping[str, Any], players: Sequence[str], parameters:
     if any(choice not in PARITIES for choice in chosen) or not low <= number <= high:
         return None
     return {**position, "choices": chosen, "number": number}
+
+
+def find_winner(
+    rules: Rules, details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]
+) -> tuple[str | None] | None:
+    """The winner by these rules, None in it for a draw; None unless the details decide the match."""
+    position = read_details(details, players, parameters)
+    try:
+        if position is None or rules.actors(position):
+            return None
+        seat = winning_seat(rules.returns(position))
+    except Exception:  # noqa: BLE001 - somebody's own rules may have positions of another kind
+        return None
+    return (None if seat is None else players[seat],)
