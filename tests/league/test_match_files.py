@@ -11,6 +11,7 @@ import pytest
 from agent_league.league import match_files
 from agent_league.league.match_files import LARGEST_TRANSCRIPT, MOST_KEPT, MatchFiles
 from agent_league.model.results import MatchResult, Outcome
+from agent_league.storage.files import read_json
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
 
@@ -101,13 +102,13 @@ async def test_a_large_file_is_read_in_small_steps_so_that_nobody_waits_for_all_
     tmp_path: Path, reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ten megabytes in one call of the parser would keep the event loop waiting, thread or not."""
-    sizes, read = [], match_files.read_json
+    sizes = []
 
-    def read_json(text: bytes) -> Any:
+    def count_bytes(text: bytes) -> Any:
         sizes.append(len(text))
-        return read(text)
+        return read_json(text)
 
-    monkeypatch.setattr(match_files, "read_json", read_json)
+    monkeypatch.setattr(match_files, "read_json", count_bytes)
     files = MatchFiles(tmp_path, LEAGUE, reading.offload)
     entries = told_in_full(ENTRY, 2000)
     result = finished(tmp_path, "R1M1", *entries)
