@@ -799,6 +799,14 @@ REQUIREMENTS = (
     ),
     needs(
         "HTTP",
+        "Nothing that is read keeps the event loop busy for long: files go entry by entry, bodies have few parts.",
+        "league/match_files::a_large_file_is_read_in_small_steps_so_that_nobody_waits_for_all_of_it",
+        "league/match_files::of_a_large_file_no_more_is_kept_in_memory_than_is_told",
+        "storage/files::what_is_read_by_entries_is_what_is_read_at_once",
+        "transport/jsonrpc::a_body_has_so_many_arrays_and_objects_and_no_more",
+    ),
+    needs(
+        "HTTP",
         "200 connections of an opponent keep no player from answering: good tokens first, a bound per address.",
         "transport/call_limits::two_hundred_connections_of_an_opponent_keep_no_referee_waiting",
         "transport/call_limits::another_address_a_good_token_and_a_single_call_beside_batches_don_t_wait",

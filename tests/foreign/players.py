@@ -4,12 +4,16 @@
 """
 
 import json
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 from tests.foreign.sample_player import SamplePlayer
 from tests.foreign.v1_player import V1FramedPlayer, V1MovePlayer, V1Player
 from tests.foreign.web import Answer, Message, post
+
+ANNOUNCED_WITHIN = 30
+"""Seconds within which a round is announced, on however busy a machine."""
 
 
 class BarePlayer(SamplePlayer):
@@ -214,7 +218,8 @@ class BareReplyPlayer(SamplePlayer):
 class PushedPlayer(SamplePlayer):
     """Answers every call with a status, and the question by a call of its own to the referee.
 
-    It learns the referee's address from ROUND_ANNOUNCEMENT.
+    It learns the referee's address from ROUND_ANNOUNCEMENT. On a busy machine that may come after the invitation: the
+    manager waits a second for it.
     """
 
     name = "Pushed"
@@ -223,19 +228,28 @@ class PushedPlayer(SamplePlayer):
     def __init__(self, port: int, manager: str) -> None:
         super().__init__(port, manager)
         self.referees: dict[str, str] = {}
+        self.announced = threading.Condition()
 
     def reply(self, method: str, message: Message) -> Message | None:
         if method == "notify_round":
-            self.referees |= {match["match_id"]: match["referee_endpoint"] for match in message["matches"]}
+            with self.announced:
+                self.referees |= {match["match_id"]: match["referee_endpoint"] for match in message["matches"]}
+                self.announced.notify_all()
             return {"status": "received"}
         reply = super().reply(method, message)
         if reply is not None and "message_type" in reply:
-            self.push(self.referees[reply["match_id"]], reply)
+            self.push(reply)
             return {"status": "received"}
         return reply
 
-    def push(self, referee: str, reply: Message) -> None:
-        self.later(post, referee, {"jsonrpc": "2.0", "method": reply["message_type"], "params": reply, "id": 7})
+    def push(self, reply: Message) -> None:
+        self.later(self.send, reply, {"jsonrpc": "2.0", "method": reply["message_type"], "params": reply, "id": 7})
+
+    def send(self, reply: Message, body: Message) -> None:
+        """Posts a body to the referee of the match, as soon as its address is known."""
+        with self.announced:
+            self.announced.wait_for(lambda: reply["match_id"] in self.referees, ANNOUNCED_WITHIN)
+        post(self.referees[reply["match_id"]], body)
 
 
 class BarePushedPlayer(PushedPlayer):
@@ -243,8 +257,8 @@ class BarePushedPlayer(PushedPlayer):
 
     name = "Bare Pushed"
 
-    def push(self, referee: str, reply: Message) -> None:
-        post(referee, reply)
+    def push(self, reply: Message) -> None:
+        self.send(reply, reply)
 
 
 class PostedPlayer(SamplePlayer):

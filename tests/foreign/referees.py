@@ -4,6 +4,7 @@
 """
 
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -90,6 +91,17 @@ class ForwardingAnnouncedReferee(AnnouncedReferee):
 
     name = "Forwarding Announced Referee"
     shows_match_token = True
+
+
+class HesitantAnnouncedReferee(AnnouncedReferee):
+    """As above; for every order that it doesn't know it takes longer than for a match."""
+
+    name = "Hesitant Announced Referee"
+
+    def answer(self, path: str, body: Any) -> Answer:
+        if body.get("method") != self.start_method:
+            time.sleep(0.3)
+        return super().answer(path, body)
 
 
 class ReportingReferee(SampleReferee):
@@ -271,6 +283,7 @@ REFEREES: Mapping[str, type[SampleReferee]] = {
         AnnouncedReferee,
         BlockingAnnouncedReferee,
         ForwardingAnnouncedReferee,
+        HesitantAnnouncedReferee,
         ReportingReferee,
         TypeReferee,
         BareReferee,

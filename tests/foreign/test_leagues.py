@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections import Counter
 from contextlib import AsyncExitStack
 
@@ -12,6 +13,7 @@ from agent_league.model.events import AgentRegistered
 from agent_league.model.results import Outcome
 from agent_league.players.happenings import Happening, MatchOver
 from agent_league.players.observation import GameRecord
+from agent_league.transport.outbox import HEARING_SECONDS
 from tests.arena.guests import BOUND, hosted
 from tests.conftest import PlanMaker
 from tests.foreign import players, referees
@@ -165,6 +167,25 @@ async def test_a_foreign_player_plays_a_whole_league_with_ours(plan: PlanMaker, 
     assert told_at_the_end(played) == ({guest.name: everything} if everything else {})
 
 
+class LateToHear:
+    """A player that takes longer to hear of a round than the manager waits for it."""
+
+    def reply(self, method: str, message: Message) -> Message | None:
+        if method == "notify_round":
+            time.sleep(HEARING_SECONDS * 1.5)
+        return super().reply(method, message)  # type: ignore[misc, no-any-return]
+
+
+@pytest.mark.parametrize("kind", [players.PushedPlayer, players.BarePushedPlayer], ids=titles)
+async def test_who_hears_of_a_round_after_its_invitation_plays_all_the_same(
+    plan: PlanMaker, kind: type[ForeignPlayer]
+) -> None:
+    late = type("LatePlayer", (LateToHear, kind), {})
+    played, [guest] = await play_with_players(planned(plan, referees=1), late)
+    played.assert_played(players=4)
+    assert not guest.faults
+
+
 async def test_all_foreign_players_at_once_play_a_league_with_ours(plan: PlanMaker) -> None:
     kinds = list(PLAYERS.values())
     everybody = 2 + len(kinds)
@@ -299,7 +320,9 @@ TOLERATED_OF_REFEREES: dict[type[SampleReferee], set[str]] = {
     referees.RunningReferee: {"result in the reply to the start"},
     referees.ForwardingRunningReferee: {"result in the reply to the start"},
     referees.AnnouncedReferee: {"matches started by ROUND_ANNOUNCEMENT"},
+    referees.BlockingAnnouncedReferee: {"matches started by ROUND_ANNOUNCEMENT"},
     referees.ForwardingAnnouncedReferee: {"matches started by ROUND_ANNOUNCEMENT"},
+    referees.HesitantAnnouncedReferee: {"matches started by ROUND_ANNOUNCEMENT"},
     referees.ReportingReferee: {"method 'match_result_report' for 'report_match_result'"},
     referees.TypeReferee: {"method 'REFEREE_REGISTER_REQUEST' for 'register_referee'", REPORTED_BY_TYPE},
     referees.BareReferee: {"message in the bare body"},

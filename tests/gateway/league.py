@@ -58,7 +58,7 @@ def stdio(*arguments: object, cwd: Path | None = None) -> StdioServerParameters:
 
 async def play(client: Client, choose: Choose) -> list[dict[str, Any]]:
     """Joins and plays until the league is over; everything that happened."""
-    seat = (await tool(client, "join_league"))["seat"]
+    seat = (await join(client))["seat"]
     after, events = 0, []
     while True:
         news = await tool(client, "wait_for_turn", seat=seat, after=after)
@@ -69,6 +69,14 @@ async def play(client: Client, choose: Choose) -> list[dict[str, Any]]:
                 await tool(client, "make_move", seat=seat, turn_id=turn["turn_id"], move=move)
         if news["league_over"]:
             return events
+
+
+async def join(client: Client) -> dict[str, Any]:
+    """Call join_league until the manager is there, as its answer asks; a league's processes take a while to start."""
+    while (answer := await client.call_tool("join_league", {})).is_error:
+        assert "Call join_league again" in str(answer.content), answer
+    data: dict[str, Any] = answer.structured_content
+    return data
 
 
 async def tool(client: Client, name: str, **arguments: Any) -> dict[str, Any]:

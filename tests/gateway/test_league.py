@@ -8,9 +8,11 @@ from typing import Any
 from mcp import Client
 
 from tests.cli.command import LEAGUE_ID, running
-from tests.gateway.league import Processes, league_of, play, stdio
+from tests.cli.command import league as command
+from tests.gateway.league import Processes, join, league_of, play, stdio, tool
 
-BOUND = 90
+BOUND = 180
+"""Seconds that a league may take on a busy machine before it counts as hanging."""
 
 
 def matches(league: Processes) -> dict[str, dict[str, Any]]:
@@ -65,18 +67,31 @@ async def test_a_host_that_never_moves_is_played_for_and_costs_nobody_a_match(tm
 
 
 async def test_a_gateway_that_is_ended_and_started_again_comes_back_as_the_same_player(tmp_path: Path) -> None:
-    with league_of(tmp_path / "league", players=2, ours=1) as league:
+    """The league is paused meanwhile: whoever is away for a few seconds loses a match, and a short league ends."""
+    with league_of(tmp_path / "league", players=3, ours=2, move_seconds=BOUND) as league:
         options = stdio("join", league.url, "--name", "Back", "--home", tmp_path / "host")
         async with asyncio.timeout(BOUND):
             async with Client(options) as client:
-                first = (await client.call_tool("join_league", {})).structured_content
-                await client.call_tool("wait_for_turn", {"seat": first["seat"], "after": 1})
+                first = await join(client)
+                while not (await tool(client, "wait_for_turn", seat=first["seat"], after=1))["open_turns"]:
+                    pass  # the other processes are still starting; it leaves in the middle of a match
+                await organise(league, "pause")
             async with Client(options) as client:
                 stale = await client.call_tool("make_move", {"seat": first["seat"], "turn_id": "T1", "move": "even"})
                 assert stale.is_error, "a seat of an earlier life is none"
-                again = (await client.call_tool("join_league", {})).structured_content
+                again = await join(client)
+                await organise(league, "resume")
                 events = await play(client, lambda _: "even")
-        assert [process.ends() for process in league.all] == [0] * 3
+        assert [process.ends() for process in league.all] == [0] * 4
+        results = [match["result"] for match in matches(league).values()]
     assert again["player_id"] == first["player_id"]
     assert again["seat"] != first["seat"]
-    assert "result" in [event["kind"] for event in events]
+    own = {result["status"] for result in results if first["player_id"] in result["choices"]}
+    assert own & {"WIN", "DRAW"}, "the match after the pause is played by it"
+    assert "even" in [move for event in events if event["kind"] == "result" for move in event["my_moves"]]
+
+
+async def organise(league: Processes, action: str) -> None:
+    """Have the organiser's command pause or resume the league."""
+    done = await asyncio.to_thread(command, "admin", action, "--home", league.home)
+    assert done.returncode == 0, done

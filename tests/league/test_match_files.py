@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from agent_league.league import match_files
-from agent_league.league.match_files import MOST_KEPT, MatchFiles
+from agent_league.league.match_files import LARGEST_TRANSCRIPT, MOST_KEPT, MatchFiles
 from agent_league.model.results import MatchResult, Outcome
+from agent_league.storage.files import read_json
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
 
@@ -91,3 +92,50 @@ async def test_tokens_in_a_file_are_struck_out_all_the_same(tmp_path: Path, read
     result = finished(tmp_path, "R1M1", *({**ENTRY, "message": f"it is {token}"} for token in tokens))
     shown, _ = await files.transcript(result, "REF01")
     assert json.dumps(shown).count("[redacted]") == 2
+
+
+def told_in_full(entry: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    return [{**entry, "step": number, "message": "x" * 1000} for number in range(count)]
+
+
+async def test_a_large_file_is_read_in_small_steps_so_that_nobody_waits_for_all_of_it(
+    tmp_path: Path, reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten megabytes in one call of the parser would keep the event loop waiting, thread or not."""
+    sizes = []
+
+    def count_bytes(text: bytes) -> Any:
+        sizes.append(len(text))
+        return read_json(text)
+
+    monkeypatch.setattr(match_files, "read_json", count_bytes)
+    files = MatchFiles(tmp_path, LEAGUE, reading.offload)
+    entries = told_in_full(ENTRY, 2000)
+    result = finished(tmp_path, "R1M1", *entries)
+    shown, note = await files.transcript(result, "REF01")
+    assert shown == [ENTRY, *entries][: len(shown or ())]
+    assert note == f"the first {len(shown or ())} of 2001 entries; all are in {place()} of the SHARED folder"
+    assert len(sizes) == 1 + 2001
+    assert max(sizes) < 2000
+
+
+def place() -> str:
+    return DataPaths(Path()).match(LEAGUE, "R1M1").as_posix()
+
+
+async def test_of_a_large_file_no_more_is_kept_in_memory_than_is_told(tmp_path: Path) -> None:
+    finished(tmp_path, "R1M1", *told_in_full(ENTRY, 2000))
+    path, first = DataPaths(tmp_path).match(LEAGUE, "R1M1"), match_files._FirstEntries()
+    transcript = match_files.load_match_file(path, first.read)["transcript"]
+    assert len(transcript) == 2001
+    whole = [entry for entry in transcript if entry is not match_files.LEFT_OUT]
+    assert LARGEST_TRANSCRIPT <= len(json.dumps(whole)) < LARGEST_TRANSCRIPT * 1.1
+
+
+async def test_a_wrong_entry_behind_all_that_is_told_is_found_too(tmp_path: Path, reading: Reading) -> None:
+    files = MatchFiles(tmp_path, LEAGUE, reading.offload)
+    result = finished(tmp_path, "R1M1", *told_in_full(ENTRY, 500), {"direction": "sideways"})
+    shown, note = await files.transcript(result, "REF01")
+    assert shown is None
+    assert note is not None
+    assert "it has no transcript" in note

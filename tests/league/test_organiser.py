@@ -499,21 +499,20 @@ async def test_no_sign_of_life_ends_a_suspension_by_the_organiser(office: Office
     assert last == AgentStateChanged("P01", AgentState.ACTIVE, "reinstated by the organiser")
 
 
-async def test_a_player_that_had_failed_is_no_longer_asked_for_once_the_organiser_has_suspended_it(
-    office: OfficeMaker,
-) -> None:
-    here = office(SOON)
-    players, _ = await running(here, players=2)
-    here.manager.season.note_failures("P01", 5)
-    await here.manage("SUSPEND_PLAYER", "P01")
-    (probe,) = probes()
-    await within(asyncio.wait([probe]))
-    assert players[0].heard("get_player_state") == []
-    assert state(here) is AgentState.SUSPENDED
-    await here.manage("REINSTATE_PLAYER", "P01")
-    assert state(here) is AgentState.ACTIVE
-    here.manager.season.note_call("P01", ok=False)
-    assert state(here) is AgentState.SUSPENDED  # its failures are not forgotten
+@in_virtual_time
+async def test_a_player_that_had_failed_is_no_longer_asked_for_once_the_organiser_has_suspended_it(home: Path) -> None:
+    async with at_work(open_office(home, SOON, store=MemoryStore(), offload=in_line)) as here:
+        players, _ = await running(here, players=2)
+        here.manager.season.note_failures("P01", 5)
+        await here.manage("SUSPEND_PLAYER", "P01")
+        (probe,) = probes()
+        await within(asyncio.wait([probe]))
+        assert players[0].heard("get_player_state") == []
+        assert state(here) is AgentState.SUSPENDED
+        await here.manage("REINSTATE_PLAYER", "P01")
+        assert state(here) is AgentState.ACTIVE
+        here.manager.season.note_call("P01", ok=False)
+        assert state(here) is AgentState.SUSPENDED  # its failures are not forgotten
 
 
 async def test_what_is_so_already_is_answered_ok_and_not_told_again(office: OfficeMaker) -> None:

@@ -20,6 +20,8 @@ from agent_league.storage.files import (
     Projection,
     json_bytes,
     json_part,
+    read_by_entries,
+    read_json,
     read_object,
     write_json,
     write_whole,
@@ -137,6 +139,49 @@ def test_a_part_that_was_written_before_looks_like_one_that_was_not() -> None:
     part = {"names": ["Ada\n", "Grace"], "empty": [], "deeper": {"1": None, "2": [{}]}}
     assert json_bytes({"list": [json_part(part, 2), json_part([], 2)]}) == json_bytes({"list": [part, []]})
     assert json_bytes({"one": json_part(part, 1)}) == json_bytes({"one": part})
+
+
+ENTRIES = [{"a": "},\n    {"}, {"b": [[], {"entries": [{}]}, "\n  ]"]}, {}]
+LISTS = {
+    "ours": json_bytes({"before": [1, 2], "entries": ENTRIES, "after": 3}),
+    "ours, with a list behind it": json_bytes({"entries": ENTRIES, "after": [1, {"c": {}}]}),
+    "ours, of one entry": json_bytes({"entries": [{"a": 1}]}),
+    "ours, an empty list": json_bytes({"entries": []}),
+    "ours, of numbers": json_bytes({"entries": [1, 2]}),
+    "ours, an object and a number": json_bytes({"entries": [{"a": 1}, 2, {"b": 3}]}),
+    "ours, deeper": json_bytes({"match": {"entries": ENTRIES}}),
+    "ours, a list in it": json_bytes([{"entries": ENTRIES}]),
+    "in one line": json.dumps({"entries": ENTRIES}).encode(),
+    "indented by four": json.dumps({"entries": ENTRIES}, indent=4).encode(),
+    "of the same look, but deeper": b'{"match": {\n  "entries": [\n    {\n    },\n    {\n    }\n  ]\n}}',
+    "twice": b'{\n  "entries": [\n    {\n    }\n  ],\n  "entries": [\n    {\n      "a": 1\n    }\n  ]\n}',
+}
+
+
+@pytest.mark.parametrize("form", LISTS)
+def test_what_is_read_by_entries_is_what_is_read_at_once(form: str) -> None:
+    assert read_by_entries(LISTS[form], "entries") == read_json(LISTS[form])
+
+
+@pytest.mark.parametrize("cut", range(2, 40, 3))
+def test_what_is_no_json_is_refused_by_entries_as_it_is_at_once(cut: int) -> None:
+    text = LISTS["ours"][:-cut]
+    with pytest.raises(ValueError, match="line") as at_once:
+        read_json(text)
+    with pytest.raises(ValueError, match="line") as by_entries:
+        read_by_entries(text, "entries")
+    assert str(by_entries.value) == str(at_once.value)
+
+
+def test_entries_are_read_one_by_one_and_may_be_shortened() -> None:
+    read = []
+
+    def shorten(text: bytes) -> str:
+        read.append(text)
+        return "short"
+
+    assert read_by_entries(LISTS["ours"], "entries", read_json, shorten)["entries"] == ["short"] * 3
+    assert [*map(read_json, read)] == ENTRIES
 
 
 def test_json_is_written_to_be_read_by_people(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, FrameError, PeerRefused
-from agent_league.protocol.nesting import MAX_DEPTH
+from agent_league.protocol.nesting import MAX_CONTAINERS, MAX_DEPTH
 from agent_league.transport.dispatch import MOST_SLOW
 from agent_league.transport.jsonrpc import MAX_BATCH, count_requests, encode_request, parse_body, read_reply
 from tests.transport.desk import Desk, call, notification
@@ -66,6 +66,29 @@ def test_nesting_is_read_as_deep_as_it_can_be_written_again_and_no_deeper() -> N
     for deep in (nested(MAX_DEPTH + 1), b'{"a":' * (MAX_DEPTH + 1) + b"0" + b"}" * (MAX_DEPTH + 1), nested(1000, "{}")):
         with pytest.raises(FrameError, match="nested deeper than 64 levels"):
             parse_body(deep)
+
+
+@pytest.mark.parametrize("part", [[], {}, [1], {"a": "b"}], ids=json.dumps)
+def test_a_body_has_so_many_arrays_and_objects_and_no_more(part: Any) -> None:
+    """A megabyte of empty ones would take twenty, and keep everybody waiting while it is read."""
+    allowed = [part] * (MAX_CONTAINERS - 1)
+    assert parse_body(json.dumps(allowed).encode()) == allowed
+    with pytest.raises(FrameError, match="more than 65536 arrays and objects"):
+        parse_body(json.dumps([*allowed, part]).encode())
+
+
+@pytest.mark.parametrize("text", ["[", "{", '"[', "\\[", '\\"{'])
+def test_brackets_in_a_string_are_no_arrays_and_objects(text: str) -> None:
+    assert parse_body(json.dumps([text * (MAX_CONTAINERS + 1), "", text]).encode())[2] == text
+    many = [[text], []] * (MAX_CONTAINERS // 2)
+    with pytest.raises(FrameError, match="more than 65536 arrays and objects"):
+        parse_body(json.dumps(many).encode())
+
+
+@pytest.mark.parametrize("body", [b'"\\"' * 200_000, b'["\\' * 200_000, b'[""' * 200_000, b'["' + b'\\["' * 200_000])
+def test_a_body_that_is_no_json_is_not_read_again_and_again(body: bytes) -> None:
+    with pytest.raises(FrameError):
+        parse_body(body)
 
 
 def test_many_brackets_side_by_side_are_not_deep() -> None:

@@ -327,13 +327,25 @@ class Conductor:
                 if not verdict.done() and not giving.result():
                     return False
                 played = await verdict
-                await asyncio.wait({giving}, timeout=REPLY_SECONDS)
+                await self._await_reply(giving, referee_id)
                 if played and pairing.match_id in self._by_announcement:
                     self._season.tolerate(referee_id, (BY_ANNOUNCEMENT,))
             return played or await self._is_lost(pairing, referee_id, limit)
         finally:
             giving.cancel()
             await asyncio.wait({giving})
+
+    async def _await_reply(self, giving: asyncio.Task[bool], referee_id: str) -> None:
+        """Waits for the answer to an order whose result is in, as long as one form of it after the other is refused.
+
+        A referee that refuses them all began with the announcement, and isn't asked in all forms the next time.
+        """
+        endpoint = self._season.roster.referees()[referee_id].endpoint
+        while not giving.done():
+            refused = self._manners.count_refusals(endpoint)
+            await asyncio.wait({giving}, timeout=REPLY_SECONDS)
+            if self._manners.count_refusals(endpoint) == refused:
+                return
 
     def _note_taken(self, match_id: str, referee_id: str) -> None:
         self._taken_at.setdefault((match_id, referee_id), asyncio.get_running_loop().time())
@@ -414,6 +426,8 @@ class Conductor:
         """
         await self._announcer.heard((*pairing.players, referee_id))
         if pairing.match_id in self._season.results:
+            if pairing.match_id not in self._start_failures and not self._season.polls[referee_id]:
+                self._by_announcement.add(pairing.match_id)  # nothing else was said to it
             return True
         if self._season.is_paused or self._season.is_suspended(referee_id):
             return False

@@ -5,7 +5,7 @@ A file counts only where it tells of the match that the league has recorded; an 
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from agent_league.league.season import Season
 from agent_league.log import redacted
 from agent_league.model.addresses import without_addresses
 from agent_league.model.results import MatchResult, Termination
-from agent_league.storage.files import read_json
+from agent_league.storage.files import read_by_entries, read_json
 from agent_league.storage.paths import DataPaths
 
 LARGEST_FILE = 16 * 1024 * 1024
@@ -28,10 +28,14 @@ MOST_KEPT = 32
 SIGNS_OF_TOKENS = (b"tok-", b"eyJ")
 """One of them is in every token."""
 DIRECTIONS = ("sent", "received", "failed", "drawn")
+LEFT_OUT = {"at": "", "direction": "sent"}
+"""In the place of an entry that isn't told."""
 
 REPORTED = "reported"
 """True in the file of a match whose referee isn't ours: the manager wrote it from the report, without a transcript."""
 
+ReadEntry = Callable[[bytes], Any]
+"""From the text of an entry to the entry."""
 Told = tuple[list[Any] | None, str | None]
 """A transcript, and what there is to say of it."""
 
@@ -87,7 +91,7 @@ class MatchFiles:
         source = (result, referee_id, *map(_state_of, places))
         kept = self._kept.pop(result.match_id, None)
         if kept is None or kept.source != source:
-            filed = read_match(self._paths, self._league_id, result, referee_id)
+            filed = read_match(self._paths, self._league_id, result, referee_id, _FirstEntries().read)
             if filed.content is None:
                 return filed.shortfall
             kept = _Kept(source, *_shown(filed))
@@ -95,6 +99,22 @@ class MatchFiles:
         if len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
         return kept
+
+
+class _FirstEntries:
+    """Reads the entries of a transcript, and keeps as many as an answer has room for; the others are counted."""
+
+    def __init__(self) -> None:
+        self._room = LARGEST_TRANSCRIPT
+
+    def read(self, text: bytes) -> Any:
+        entry = _read_without_tokens(text)
+        if not _is_entry(entry):
+            return entry
+        if self._room < 0:
+            return LEFT_OUT
+        self._room -= len(orjson.dumps(_public(entry)))
+        return entry
 
 
 def _shown(filed: Filed) -> tuple[bytes, str | None]:
@@ -122,13 +142,19 @@ def _state_of(path: Path) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def read_match(paths: DataPaths, league_id: str, result: MatchResult, referee_id: str | None) -> Filed:
-    """The file of a finished match."""
+def read_match(
+    paths: DataPaths,
+    league_id: str,
+    result: MatchResult,
+    referee_id: str | None,
+    read_entry: ReadEntry | None = None,
+) -> Filed:
+    """The file of a finished match; `read_entry` may keep less of its transcript than all."""
     places = _places(paths, league_id, result.match_id, referee_id)
     place, wrong = places[0].relative_to(paths.home).as_posix(), ""
     for path in places:
         try:
-            content = _recorded(path, result, referee_id)
+            content = _recorded(path, result, referee_id, read_entry)
             if content.get(REPORTED) is True:
                 return Filed(place, None, f"{place} has what referee {referee_id}, which isn't ours, told the manager")
             return Filed(place, content)
@@ -162,15 +188,12 @@ def recorded_match(season: Season, result: MatchResult) -> dict[str, Any]:
     }
 
 
-def load_match_file(path: Path) -> dict[str, Any]:
+def load_match_file(path: Path, read_entry: ReadEntry | None = None) -> dict[str, Any]:
     """The object in a match file, whatever it says but for tokens; raises BadMatchFile."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise BadMatchFile(f"larger than {LARGEST_FILE // 1024**2} MB")
-        text = path.read_bytes()
-        if any(sign in text for sign in SIGNS_OF_TOKENS):
-            text = redacted(text.decode()).encode()
-        content = read_json(text)
+        content = read_by_entries(path.read_bytes(), "transcript", _read_without_tokens, read_entry)
     except FileNotFoundError:
         raise NotThere("no such file") from None
     except OSError as error:
@@ -184,6 +207,12 @@ def load_match_file(path: Path) -> dict[str, Any]:
     return content
 
 
+def _read_without_tokens(text: bytes) -> Any:
+    if any(sign in text for sign in SIGNS_OF_TOKENS):
+        text = redacted(text.decode()).encode()
+    return read_json(text)
+
+
 def tells_of(content: Mapping[str, Any], result: MatchResult, referee_id: str | None) -> bool:
     """Whether a file is that of the match that the league has recorded."""
     told = content.get("result")
@@ -193,8 +222,8 @@ def tells_of(content: Mapping[str, Any], result: MatchResult, referee_id: str | 
     return found == (result.match_id, referee_id, *result.reported)
 
 
-def _recorded(path: Path, result: MatchResult, referee_id: str | None) -> dict[str, Any]:
-    content = load_match_file(path)
+def _recorded(path: Path, result: MatchResult, referee_id: str | None, read_entry: ReadEntry | None) -> dict[str, Any]:
+    content = load_match_file(path, read_entry)
     if not tells_of(content, result, referee_id):
         raise NotThere("it tells of another match than the one that is recorded")
     entries = content.get("transcript")

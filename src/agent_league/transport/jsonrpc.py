@@ -83,7 +83,7 @@ def count_requests(body: bytes) -> int:
     if not body.lstrip().startswith(b"["):
         return 1
     try:
-        return max(1, min(MAX_BATCH, len(orjson.loads(body))))
+        return max(1, min(MAX_BATCH, len(read_json(body))))
     except ValueError:
         return 1
 

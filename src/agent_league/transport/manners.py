@@ -92,6 +92,8 @@ class _Peer:
     """The names of its tools, as it lists them; None: it wasn't asked yet."""
     mcp_tools: Collection[str] | None = None
     """The same where it is asked as a real MCP server."""
+    refusals: int = 0
+    """How many calls it has refused in the style in which they came."""
     tried: set[str] = field(default_factory=set)
     """Questions that it answered in no style at all: the combined ones aren't tried again."""
 
@@ -221,6 +223,7 @@ class Manners:
                 failures.append(error)
                 if not _may_be_style(error, peer, call):
                     break
+                peer.refusals += 1
                 styles.drop_after(style, error)
                 if insist:
                     await self._look_for_tools(endpoint, peer, call, styles, style, error, deadline - now(), bearer)
@@ -246,6 +249,10 @@ class Manners:
     def lacks(self, endpoint: str, method: str) -> bool:
         """Whether an agent has shown that it takes no such notice, in whatever style."""
         return method in self._peer(endpoint, PROTOCOL_V2).lacks
+
+    def count_refusals(self, endpoint: str) -> int:
+        """How many notices an agent has refused so far because of their style; it grows while others are tried."""
+        return self._peer(endpoint, PROTOCOL_V2).refusals
 
     def unusual(self, endpoint: str, call: Call) -> tuple[str, ...]:
         """What is noted of the way in which an agent takes such a call."""
