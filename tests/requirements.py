@@ -518,7 +518,7 @@ REQUIREMENTS = (
         "REL",
         "Whoever serves goes on serving when its terminal is closed or stops reading.",
         "cli/terminal::a_league_is_played_to_its_end_when_nobody_reads_what_its_agents_print",
-        "cli/terminal::a_manager_that_nobody_reads_ends_when_it_is_told_to",
+        "cli/terminal::a_manager_that_nobody_reads_answers_and_ends_when_it_is_told_to",
         "cli/terminal::league_run_plays_to_the_end_when_whoever_read_it_goes_away",
         "cli/terminal::league_run_ends_well_when_its_reader_has_seen_enough",
     ),
