@@ -1593,6 +1593,18 @@ REQUIREMENTS = (
         "CLI",
         "A command that is printed runs as printed.",
         "cli/run::the_command_that_is_printed_for_an_interrupted_run_continues_it",
+        "cli/show::the_commands_under_a_match_can_be_copied_and_run",
+    ),
+    needs(
+        "CLI",
+        "After `--resume` the bar counts every match once, and no agent.",
+        "cli/live::after_a_restart_the_bar_counts_every_match_once_and_no_agent",
+    ),
+    needs(
+        "CLI",
+        "A player's own terminal tells each result with its match and its reason, in the starters too.",
+        "arena/solo::a_loss_is_told_with_its_match_and_its_reason",
+        "cli/new::a_starter_plays_a_whole_league_with_ours",
     ),
     needs(
         "REL",
