@@ -513,6 +513,7 @@ REQUIREMENTS = (
         "players/strategies::a_strategy_that_goes_by_something_says_by_what",
         "referee/calls::every_failure_of_a_player_is_in_the_referee_s_log_with_its_code",
         "league/records::the_log_tells_the_story_of_the_league_in_order",
+        "cli/logs::lines_about_rounds_and_results_say_which_round",
     ),
     needs(
         "REL",
@@ -528,6 +529,9 @@ REQUIREMENTS = (
         "transport/log::a_file_that_has_grown_to_its_bound_is_put_aside_and_the_oldest_goes",
         "transport/message_log::refused_calls_without_a_good_token_are_counted_beyond_the_first_ten",
         "transport/message_log::rejected_applications_are_counted_beyond_the_first_ten_and_accepted_ones_never",
+        "transport/message_log::every_minute_the_number_is_told_and_calls_are_written_in_full_again",
+        "transport/message_log::calls_of_very_many_addresses_are_counted_together",
+        "transport/message_log::calls_that_anybody_may_make_are_counted_beyond_a_number",
         "transport/message_log::who_has_a_good_token_is_logged_in_full_beside_a_flood_from_the_same_address",
         "cli/logs::logs_that_were_put_aside_are_read_with_the_others",
         "cli/logs::followed_logs_go_on_when_a_file_is_put_aside",
