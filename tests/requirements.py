@@ -505,6 +505,7 @@ REQUIREMENTS = (
         "transport/message_log::of_a_huge_message_the_line_has_the_beginning_and_the_length",
         "cli/logs::every_message_is_in_the_logs_of_both_its_ends",
         "cli/logs::messages_are_shown_only_where_they_are_asked_for",
+        "config/loader::every_message_is_logged_also_where_no_file_says_so",
     ),
     needs(
         "001 Logging",
