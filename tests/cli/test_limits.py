@@ -40,6 +40,9 @@ def test_a_limit_set_at_the_manager_counts_at_a_referee_of_another_folder(tmp_pa
             assert late.register()["status"] == "ACCEPTED"
             assert (manager.ends(), referee.ends(), player.ends()) == (0, 0, 0)
     record = json.loads((homes["referee"] / "data/matches" / LEAGUE_ID / "R1M1.json").read_text())
+    ends = record["result"]["terminations"]
+    assert ends.pop(late.player_id) == "move_timeout"
+    assert list(ends.values()) == ["normal"]
     assert record["limits"] == {
         "join_sec": 5,
         "v1_join_sec": 5,
@@ -47,6 +50,3 @@ def test_a_limit_set_at_the_manager_counts_at_a_referee_of_another_folder(tmp_pa
         "attempts": 1,
         "base_delay_sec": 2,
     }
-    ends = record["result"]["terminations"]
-    assert ends.pop(late.player_id) == "move_timeout"
-    assert list(ends.values()) == ["normal"]

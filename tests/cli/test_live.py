@@ -65,6 +65,8 @@ def test_after_a_restart_the_bar_counts_every_match_once_and_no_agent(plan: Plan
     view.show(MatchFinished(won(2)))
     view.show(MatchFinished(won(3)))
     assert (bar.completed, bar.total) == (3, 3)
+    assert view._standings
+    assert [row.played for row in view._standings.rows()] == [3, 3], "nor does the table count one twice"
 
 
 def test_the_summary_says_it_as_well(plan: PlanMaker) -> None:

@@ -72,6 +72,12 @@ def test_messages_are_shown_only_where_they_are_asked_for(played: Path) -> None:
     assert "auth_token" not in printed
 
 
+def test_lines_about_rounds_and_results_say_which_round(played: Path) -> None:
+    lines = told(played)
+    for event in ("RoundStarted", "RoundCompleted", "MatchFinished", "match_finished"):
+        assert {found.get("round_id") for found in lines if found["event_type"] == event} == {1, 2, 3}, event
+
+
 def test_logs_that_were_put_aside_are_read_with_the_others(home: Path) -> None:
     log = JsonLogger("P01", log_root=home / "logs", max_bytes=2000, old_files=50)
     for number in range(100):

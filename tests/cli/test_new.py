@@ -15,7 +15,7 @@ import pytest
 from agent_league.cli.new import Language
 from agent_league.conformance.record import validate_record
 from tests.arena.guests import hosted
-from tests.cli.command import BOUND, LEAGUE_ID, Running, environment, free_ports, league, running
+from tests.cli.command import BOUND, LEAGUE_ID, Running, environment, free_ports, league, running, until
 from tests.conftest import PlanMaker
 
 OLDEST_NODE = 20
@@ -245,6 +245,8 @@ def test_a_starter_plays_a_whole_league_with_ours(tmp_path: Path, language: Lang
         processes = stack.enter_context(running(*ours))
         assert [process.ends() for process in processes] == [0, 0, 0, 0]
         mine.prints("Registered as P0")
+        how_it_went = re.compile(r"R\dM1.*: (?:WIN|LOSS|DRAW) \(.+, number was \d+ ")
+        until(lambda: len(how_it_went.findall(mine.text)) == 2, f"its two results with their reasons in {mine.text}")
         assert "Traceback" not in mine.text
         assert mine.process.poll() is None, "it is still there"
         processes[0].prints("registered: Starter")

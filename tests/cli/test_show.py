@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from agent_league.cli.show import _about_match
+from agent_league.cli.show import _about_match, _outcome
 from agent_league.league.takeover import open_store
+from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.storage.base import MatchRow, Saved
 from agent_league.storage.lock import locked
 from agent_league.storage.paths import DataPaths
@@ -107,6 +108,9 @@ def test_a_void_match_is_no_technical_loss_of_anybody() -> None:
     ending = {"terminations": {"P01": "void", "P02": "void"}, "tolerated": {}}
     lines = list(_about_match({**told, "result": {**result, **ending}}, ["P01", "P02"]))
     assert lines == ["Referee: REF01", "Result: void, it counts for nobody", "Reason: nobody reported it"]
+    void = dict.fromkeys(("P01", "P02"), Termination.VOID)
+    recorded = MatchResult("R1M1", 1, ("P01", "P02"), Outcome.TECHNICAL_LOSS, None, terminations=void)
+    assert _outcome(result, recorded) == "broken off"
 
 
 def test_a_match_without_its_file_still_has_its_result(played: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import BOUND, LEAGUE, environment, free_ports, lines_of, ports, until
+from tests.protocol.examples import requests_by_method
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither pseudo-terminals nor SIGHUP")
 LEAGUE_ID = "league_2025_even_odd"
@@ -84,6 +85,13 @@ def healthy(port: int) -> Callable[[], bool]:
     return ask
 
 
+def register_player(port: int) -> None:
+    """Calls the manager with something about which it prints a line."""
+    body = json.dumps(requests_by_method()["register_player"]).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/mcp", body, {"Content-Type": "application/json"})
+    urllib.request.urlopen(request, timeout=BOUND).close()
+
+
 @pytest.mark.parametrize("kind", ["pipe", "terminal"])
 @pytest.mark.parametrize("trouble", ["close", "fill"])
 def test_a_league_is_played_to_its_end_when_nobody_reads_what_its_agents_print(
@@ -117,13 +125,14 @@ def test_a_league_is_played_to_its_end_when_nobody_reads_what_its_agents_print(
 
 
 @pytest.mark.parametrize("trouble", ["close", "fill"])
-def test_a_manager_that_nobody_reads_ends_when_it_is_told_to(tmp_path: Path, trouble: str) -> None:
+def test_a_manager_that_nobody_reads_answers_and_ends_when_it_is_told_to(tmp_path: Path, trouble: str) -> None:
     port = free_ports(1)
     with terminals(1, "pipe") as (terminal,):
         process = terminal.start("manager", "--port", port, "--home", tmp_path)
         try:
             until(healthy(port), "the manager serves")
             getattr(terminal, trouble)()
+            register_player(port)
             process.send_signal(signal.SIGTERM)
             assert process.wait(BOUND) == 0
         finally:

@@ -71,6 +71,12 @@ def contains(whole: Any, part: Any) -> bool:
     return bool(whole == part)
 
 
+def test_every_message_is_logged_also_where_no_file_says_so(home: Path) -> None:
+    shipped = ConfigLoader(home).load_system().logging
+    change(home, SYSTEM, "logging", MISSING)
+    assert ConfigLoader(home).load_system().logging.messages is shipped.messages is True
+
+
 def test_fields_of_ones_own_are_kept(home: Path) -> None:
     change(home, SYSTEM, "timeouts.x_coffee_break_sec", 900)
     assert ConfigLoader(home).load_system().timeouts.model_dump()["x_coffee_break_sec"] == 900

@@ -16,10 +16,20 @@ from agent_league.clock import parse_utc
 from agent_league.errors import CallFailed
 from agent_league.log import REDACTED, JsonLogger, redact_json, redact_text, redacted
 from agent_league.protocol.methods import Caller
+from agent_league.testing.virtual_time import in_virtual_time
 from agent_league.transport.dispatch import Dispatcher
 from agent_league.transport.http_client import HttpCarrier
 from agent_league.transport.http_server import AgentApp, HttpServer
-from agent_league.transport.message_log import LONGEST_MESSAGE, REFUSED_IN_FULL, MessageLog
+from agent_league.transport.message_log import (
+    LONGEST_MESSAGE,
+    MINUTE_SECONDS,
+    MOST_ADDRESSES,
+    OPEN_IN_FULL,
+    OTHERS,
+    REFUSED_IN_FULL,
+    CountedCalls,
+    MessageLog,
+)
 from tests.protocol.examples import requests_by_method
 from tests.transport.desk import QUERY, Desk, call, refuse
 
@@ -181,6 +191,42 @@ async def test_rejected_applications_are_counted_beyond_the_first_ten_and_accept
     desk.log.close()
     told = desk.lines(desk.log)[-1]
     assert (told["calls"], told["error_codes"]) == (30, {"REJECTED": 30})
+
+
+@in_virtual_time
+async def test_every_minute_the_number_is_told_and_calls_are_written_in_full_again(tmp_path: Path) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    counted = CountedCalls(log, "calls_refused", REFUSED_IN_FULL)
+    written = [counted.count("10.0.0.1", ["E012"]) for _ in range(12)]
+    assert (written, log.log_file.exists()) == ([True] * 10 + [False] * 2, False)
+    await asyncio.sleep(MINUTE_SECONDS + 1)
+    (told,) = map(json.loads, log.log_file.read_text("utf-8").splitlines())
+    assert (told["address"], told["calls"], told["error_codes"]) == ("10.0.0.1", 12, {"E012": 12})
+    assert counted.count("10.0.0.1", ["E012"])
+    log.close()
+
+
+async def test_calls_of_very_many_addresses_are_counted_together(tmp_path: Path) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    counted = CountedCalls(log, "calls_refused", REFUSED_IN_FULL)
+    for number in range(MOST_ADDRESSES + 20):
+        counted.count(f"10.0.{number // 256}.{number % 256}", ["E012"])
+    log.close()
+    (told,) = map(json.loads, log.log_file.read_text("utf-8").splitlines())
+    assert (told["address"], told["calls"]) == (OTHERS, 20)
+
+
+async def test_calls_that_anybody_may_make_are_counted_beyond_a_number(desk: LoggedDesk) -> None:
+    for _ in range(OPEN_IN_FULL + 5):
+        asked = desk.messages.receive_call(b"{}")
+        asked.read()
+        asked.admit(Caller.ANYBODY)
+        asked.answer(b"{}")
+    events = Counter(line["event_type"] for line in desk.lines(desk.log))
+    assert events == {"message_received": OPEN_IN_FULL, "message_sent": OPEN_IN_FULL}
+    desk.log.close()
+    told = desk.lines(desk.log)[-1]
+    assert (told["event_type"], told["calls"]) == ("open_calls", OPEN_IN_FULL + 5)
 
 
 async def test_a_player_is_known_only_when_its_answer_is_taken(desk: LoggedDesk) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_league.model.agents import Role
-from agent_league.model.events import RoundCompleted
+from agent_league.model.events import LeagueCompleted, RoundCompleted
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.transport.meter import Meter
 from agent_league.web.chronicle import Chronicle
@@ -108,6 +108,8 @@ def test_where_every_match_was_broken_off_there_is_no_champion(tmp_path: Path) -
     assert "technical" not in words(shown(reader))
     over = RoundCompleted(1, tuple(season.standings()), is_last=True)
     assert sentence_of(over, {}).text == "Round 1 is complete"
+    end = LeagueCompleted("league", 1, 1, over.standings, broken_off={"R1M1": "nobody reported it"})
+    assert sentence_of(end, {}).text == "The league is over; there is no champion"
 
 
 def test_the_table_tells_who_has_moved_since_the_last_round(tmp_path: Path) -> None:

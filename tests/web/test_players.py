@@ -8,6 +8,7 @@ from agent_league.web.chronicle import Chronicle
 from agent_league.web.pages.player import PLAYER
 from agent_league.web.pages.players import PLAYERS
 from agent_league.web.pages.referees import REFEREES
+from agent_league.web.pages.schedule import SCHEDULE
 from agent_league.web.reader import Reader
 from tests.web.browsing import NOTHING, shown, text_of
 from tests.web.seasons import reader_of, season_of
@@ -47,6 +48,9 @@ def test_a_match_that_was_broken_off_counts_for_nobody(tmp_path: Path) -> None:
     told = [reader_of(season, tmp_path).queries.player(player_id)["technical_losses"] for player_id in players]
     assert told == [0, 0]
     assert "1 broken off, which counts for nobody" in shown(PLAYER, reader_of(season, tmp_path), "P01").text
+    (round_,) = shown(SCHEDULE, reader_of(season, tmp_path)).table("Rounds")
+    referee, *_ = shown(REFEREES, reader_of(season, tmp_path)).table("Referees")
+    assert [cell.text for cell in (*round_[6:8], *referee[5:7])] == ["\u2013", "1", "\u2013", "1"]
 
 
 def test_how_fast_an_agent_answers_comes_from_the_managers_meter(tmp_path: Path) -> None:
