@@ -47,7 +47,7 @@ SECRET_IN_TEXT = re.compile(
 )
 Line = bytes | tuple[Any, ...]
 """A line with its line break, or what it is made of: the first of that is the function that makes it of all of it."""
-WAITING_SECONDS = 0.5
+WAITING_SECONDS = 1.0
 """How long a line that need not be written at once may wait for others."""
 WAITING_BYTES = 64 * 1024
 MAX_FILE_BYTES = 32 * 1024 * 1024
@@ -224,7 +224,7 @@ class JsonLogger:
             self.flush()
 
     def log_soon(self, event_type: str, level: str = "INFO", **details: Any) -> None:
-        """As `log`, for what happens often: the line may wait half a second for others."""
+        """As `log`, for what happens often: the line may wait a second for others."""
         if self.enabled(level):
             line = self._encode(event_type, level, details)
             self.write_soon(line, len(line))

@@ -9,6 +9,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -253,7 +254,8 @@ class CountedCalls:
             address = OTHERS
         if not self._calls:
             self._since = format_second(int(time.time()))
-            self._timer = asyncio.get_running_loop().call_later(MINUTE_SECONDS, self.tell)
+            with suppress(RuntimeError):  # without an event loop it is told at the end
+                self._timer = asyncio.get_running_loop().call_later(MINUTE_SECONDS, self.tell)
         self._calls[address] += 1
         self._codes.setdefault(address, Counter()).update(codes)
         return self._calls[address] <= self._in_full
