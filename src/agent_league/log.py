@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,18 +31,23 @@ MESSAGE_EVENTS = (SENT, RECEIVED, UNANSWERED)
 SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "application_key", "match_key", "token"})
 REDACTED = "[redacted]"
 KEPT_SECRETS = 4
-TOKEN = re.compile(r"tok-[\w-]{8,}", re.ASCII)
+TOKEN = re.compile(r"tok-[\w-]{8,}", re.ASCII | re.IGNORECASE)
 SIGNED = "eyJ"
 """How every signed token begins; it has three parts with dots between."""
-SUSPICIOUS = re.compile(r"tok-|eyJ|token\"|_key\"|\\")
-"""Where this isn't in a line of JSON, no token is, nor the name of a field for one, nor anything in disguise."""
 RUN = re.compile(r"[\w.-]+", re.ASCII)
-REDACTED_BYTES = REDACTED.encode()
-PLAIN_BYTES = bytes(range(0x20, 0x7F)).replace(b"\\", b"")
-"""What stands in a line of JSON as it is; in JSON with an escape, a token's end can't be seen by its quote."""
+TOKEN_FIELD = b'token":"'
+PLAIN_BYTES = bytes(range(0x20, 0x7F)) + b"\n"
+DISGUISES = (b"\\u", b"\\/", b'token\\"')
+"""Where one of these is among lines of JSON, a token or the name of its field may be spelled otherwise than usual."""
+SHOWN_BYTES = 1000
+"""Of a message that is too long for its line, or no JSON."""
 ESCAPED_LETTER = re.compile(r"\\u00([2-7][0-9a-fA-F])")
-SECRET_IN_TEXT = re.compile(r"""((?:token|application_key|match_key)[\\"']*\s*[:=]\s*)(?:\\*["'][^"']*|[^\s,}&]+)""")
-WAITING_SECONDS = 0.5
+SECRET_IN_TEXT = re.compile(
+    r"""((?:token|application_key|match_key)[\\"']*\s*[:=]\s*)(?:\\*["'][^"']*|[^\s,}&]+)""", re.IGNORECASE
+)
+Line = bytes | tuple[Any, ...]
+"""A line with its line break, or what it is made of: the first of that is the function that makes it of all of it."""
+WAITING_SECONDS = 1.0
 """How long a line that need not be written at once may wait for others."""
 WAITING_BYTES = 64 * 1024
 MAX_FILE_BYTES = 32 * 1024 * 1024
@@ -60,7 +66,7 @@ def redacted(value: Any, secrets: Sequence[str] = ()) -> Any:
         return _without_tokens(value)
     if isinstance(value, dict):
         return {
-            redacted(key, secrets): REDACTED if key in SECRET_FIELDS and inner is not None else redacted(inner, secrets)
+            redacted(key, secrets): REDACTED if inner is not None and is_secret(key) else redacted(inner, secrets)
             for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
@@ -68,8 +74,14 @@ def redacted(value: Any, secrets: Sequence[str] = ()) -> Any:
     return value
 
 
+def is_secret(field: Any) -> bool:
+    """Whether a field of this name holds a token or a key, in whatever case its letters are."""
+    name = field.lower() if isinstance(field, str) else ""
+    return name.endswith("token") or name.replace("-", "_") in SECRET_FIELDS
+
+
 def _without_tokens(text: str) -> str:
-    if "tok-" in text:
+    if "tok-" in text.lower():
         text = TOKEN.sub(REDACTED, text)
     return RUN.sub(_without_signed, text) if SIGNED in text else text
 
@@ -81,55 +93,69 @@ def _without_signed(run: re.Match[str]) -> str:
     return text if start < 0 or text.count(".", start) < 2 else text[:start] + REDACTED
 
 
-def _written(entry: Mapping[str, Any], secrets: Sequence[str]) -> str:
-    """One line that a terminal may be shown, without tokens.
+def redact_lines(lines: Sequence[bytes], secrets: Sequence[bytes] = ()) -> bytes:
+    """Lines of JSON, each with its line break, as they may be written: printable and without tokens.
 
-    Nearly every line is plain and holds nothing that looks like one: that can be seen in the line itself.
+    They are looked at together: nearly all hold nothing but tokens in their usual field, which is seen in their bytes.
     """
-    try:
-        line = orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
-    except TypeError:  # more than orjson can write: an integer beyond 64 bits, half a surrogate pair
-        return json.dumps(redacted(json.loads(json.dumps(entry, default=str)), secrets))
-    if line.isprintable() and not SUSPICIOUS.search(line) and not any(secret in line for secret in secrets):
-        return line
-    return json.dumps(redacted(orjson.loads(line), secrets))
+    data = b"".join(lines)
+    plain = _redact_plain(data, secrets) if data.count(b"\n") == len(lines) else None
+    return b"".join(_redact_line(line, secrets) for line in lines) if plain is None else plain
 
 
-def redact_json(document: bytes, secrets: Sequence[bytes] = ()) -> bytes | None:
-    """A JSON document as one printable line without tokens; None if it can't be read as JSON.
-
-    A document of ours is not parsed: that it holds nothing but tokens in their usual field can be seen in its bytes.
-    The caller vouches that it is JSON.
-    """
-    odd = document.translate(None, PLAIN_BYTES)
-    if not odd or (b"\\" not in odd and document.decode(errors="replace").isprintable()):
-        plain = _without_token_fields(document) if b'token"' in document else document
-        if plain is not None and b"tok-" not in plain and b"eyJ" not in plain and b'_key"' not in plain:
-            for secret in secrets:
-                if secret in plain:
-                    break
-            else:
-                return plain
-    try:
-        hidden = [secret.decode() for secret in secrets]
-        return json.dumps(redacted(orjson.loads(document), hidden), separators=(",", ":")).encode()
-    except (ValueError, RecursionError):
+def _redact_plain(data: bytes, secrets: Sequence[bytes]) -> bytes | None:
+    """The same by their bytes alone; None if they need a closer look."""
+    if data.translate(None, PLAIN_BYTES) and not data.decode(errors="replace").replace("\n", "").isprintable():
         return None
-
-
-def _without_token_fields(document: bytes) -> bytes | None:
-    """The document with the string in each `...token` struck out; None if one holds something else, or may."""
-    tokens = document.count(b'token"')
-    start = 0
-    for _ in range(tokens):
-        start = document.find(b'token"', start) + len(b'token"')
-        if document[start : start + 2] == b':"':
-            start += 2
-            end = document.find(b'"', start)
-            document = b"%b%b%b" % (document[:start], REDACTED_BYTES, document[end:])
-        elif document[start : start + 5] != b":null":
+    start, *others = data.split(TOKEN_FIELD)
+    pieces = [start]
+    for piece in others:
+        end = piece.find(b'"')
+        if end < 0 or piece[end - 1 : end] == b"\\":
             return None
-    return document
+        pieces.append(piece[end:])
+    data = b'token":"[redacted]'.join(pieces)
+    lowered = data.lower()
+    if b"\\" in data and (any(sign in lowered for sign in DISGUISES) or any(map(_has_escapes, secrets))):
+        return None
+    if lowered.count(b'token"') != len(others) + data.count(b'token":null'):
+        return None
+    is_clean = b"tok-" not in lowered and b"eyJ" not in data and b'_key"' not in lowered and b'-key"' not in lowered
+    return data if is_clean and not any(secret in data for secret in secrets) else None
+
+
+def _has_escapes(secret: bytes) -> bool:
+    """Whether JSON spells it otherwise."""
+    return b'"' in secret or b"\\" in secret
+
+
+def _redact_line(line: bytes, secrets: Sequence[bytes]) -> bytes:
+    """One line, by its fields if its bytes don't do."""
+    plain = _redact_plain(line, secrets) if line.count(b"\n") == 1 else None
+    if plain is not None:
+        return plain
+    try:
+        entry = redacted(json.loads(line), [secret.decode() for secret in secrets])
+        return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+    except (ValueError, RecursionError):  # a message of more levels than can be looked through
+        head, _, message = line.removesuffix(b"}\n").partition(b',"message":')
+        return b"%b%b}\n" % (head, encode_as_text(message, secrets))
+
+
+def encode_as_text(message: bytes, secrets: Sequence[bytes] = ()) -> bytes:
+    """The last fields of a line whose message is too long or no JSON: its beginning, and its length."""
+    is_cut = len(message) > SHOWN_BYTES
+    shown = message[:SHOWN_BYTES]
+    text = _encode_beginning(shown, is_cut)
+    if any(secret in shown or _has_escapes(secret) for secret in secrets):
+        text = json.dumps(redact_text(shown.decode(errors="replace"), secrets, is_cut=is_cut)).encode()
+    return b',"bytes":%d,"cut":%b,"text":%b' % (len(message), b"true" if is_cut else b"false", text)
+
+
+@lru_cache(maxsize=16)
+def _encode_beginning(shown: bytes, is_cut: bool) -> bytes:
+    """The text of a message, redacted once for all to whom a broadcast goes."""
+    return json.dumps(redact_text(shown.decode(errors="replace"), is_cut=is_cut)).encode()
 
 
 def redact_text(text: str, secrets: Sequence[bytes] = (), *, is_cut: bool = False) -> str:
@@ -166,9 +192,8 @@ class JsonLogger:
         self._max_bytes = max_bytes
         self._old_files = old_files
         self._file: FileIO | None = None
-        self._size = 0
         self._closed = False
-        self._waiting: list[bytes] = []
+        self._waiting: list[Line] = []
         self._waiting_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._before_close: list[Callable[[], None]] = []
@@ -195,28 +220,39 @@ class JsonLogger:
 
     def log(self, event_type: str, level: str = "INFO", **details: Any) -> None:
         if self.enabled(level):
-            self._keep(self._encode(event_type, level, details))
+            self._waiting.append(self._encode(event_type, level, details))
             self.flush()
 
     def log_soon(self, event_type: str, level: str = "INFO", **details: Any) -> None:
-        """As `log`, for what happens often: the line may wait half a second for others."""
+        """As `log`, for what happens often: the line may wait a second for others."""
         if self.enabled(level):
-            self.write_soon(self._encode(event_type, level, details))
+            line = self._encode(event_type, level, details)
+            self.write_soon(line, len(line))
 
-    def write_soon(self, line: bytes) -> None:
-        """Writes a line that is encoded and redacted already, with its line break, together with others."""
-        self._keep(line)
+    def write_soon(self, line: Line, size: int) -> None:
+        """Writes a line of JSON, of about so many bytes, together with others; tokens are struck out then.
+
+        Lines are encoded together too: that takes a fraction of the time that each by itself would take.
+        """
+        self._waiting.append(line)
+        self._waiting_bytes += size
+        if self._timer is None or self._waiting_bytes >= WAITING_BYTES:
+            self._plan_flush()
+
+    def _plan_flush(self) -> None:
+        """Writes what waits as soon as it must be, at the same moment as the other logs of this process."""
         if self._waiting_bytes >= WAITING_BYTES or self._closed:
             self.flush()
-        elif self._timer is None:
-            import asyncio  # noqa: PLC0415 - commands that only look at logs start without it
+            return
+        import asyncio  # noqa: PLC0415 - commands that only look at logs start without it
 
-            try:
-                loop = asyncio.get_running_loop()
-            except RuntimeError:  # nobody would come back to it
-                self.flush()
-            else:
-                self._timer = loop.call_later(WAITING_SECONDS, self.flush)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # nobody would come back to it
+            self.flush()
+        else:
+            now = loop.time()
+            self._timer = loop.call_at(now - now % WAITING_SECONDS + WAITING_SECONDS, self.flush)
 
     def _encode(self, event_type: str, level: str, details: Mapping[str, Any]) -> bytes:
         second, microsecond = divmod(time.time_ns() // 1000, 1_000_000)
@@ -228,35 +264,49 @@ class JsonLogger:
             "microsecond": microsecond,  # the seeds' timestamp ends with the second; agents' lines need an order
             **details,
         }
-        return _written(entry, [secret.decode() for secret in self.secrets]).encode() + b"\n"
-
-    def _keep(self, line: bytes) -> None:
-        self._waiting.append(line)
-        self._waiting_bytes += len(line)
+        try:
+            return orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
+        except TypeError:  # more than orjson can write: an integer beyond 64 bits, half a surrogate pair
+            return json.dumps(entry, default=str).encode() + b"\n"
 
     def flush(self) -> None:
         """Writes what waits."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
-        data = b"".join(waiting)
-        if not data:
+        if not self._waiting:
             return
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        lines = [line if isinstance(line, bytes) else line[0](line) for line in waiting]
+        data = redact_lines(lines, self.secrets)
         try:
-            if self._file is not None and self._size + len(data) > self._max_bytes and self._size:
-                self._rotate()
-            if self._file is None:
-                self.log_file.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self.log_file.open("ab", buffering=0)
-                self._size = os.fstat(self._file.fileno()).st_size
-            self._size += len(data)
-            if self._file.write(data) < len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            while data:
+                data = data[self._append(data) :]
             if self._closed:
                 self._let_go()
         except OSError as error:  # a full disk must not end a match
             sys.stderr.write(f"log {self.log_file}: {error}\n")
+
+    def _append(self, data: bytes) -> int:
+        """Writes as many whole lines as a file has room for, one at least; the bytes that were written."""
+        file, size = self._open()
+        while size and size + len(data) > self._max_bytes:
+            self._rotate()
+            file, size = self._open()
+        room = self._max_bytes - size
+        if len(data) > room:
+            end = (data.rfind(b"\n", 0, max(room, 0)) + 1) or (data.find(b"\n") + 1)
+            data = data[:end]
+        if file.write(data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return len(data)
+
+    def _open(self) -> tuple[FileIO, int]:
+        """The file, and its size now: others may write to it."""
+        if self._file is None:
+            self.log_file.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.log_file.open("ab", buffering=0)
+        return self._file, os.fstat(self._file.fileno()).st_size
 
     def _rotate(self) -> None:
         """Puts the file aside, unless another process that writes to it has done so."""

@@ -111,6 +111,19 @@ def test_a_token_is_left_out_at_any_depth(tmp_path: Path, details: dict[str, Any
 SIGNED = "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJSMU0xIn0.c2lnbmF0dXJl_-"
 
 
+@pytest.mark.parametrize("field", ["AUTH_TOKEN", "X-TOKEN", "authToken", "Token", "MATCH_KEY", "Application-Key"])
+@pytest.mark.parametrize("token", ["s3cret", TOKEN.upper()])
+def test_a_token_is_known_whatever_the_case_of_its_letters(tmp_path: Path, field: str, token: str) -> None:
+    log = JsonLogger("P01", log_root=tmp_path)
+    log.info("said", message={field: token}, text=f'{{"{field}": "{TOKEN.upper()}"}}')
+    log.info("said", message={"note": TOKEN.upper()})
+    log.close()
+    text = log.log_file.read_text("utf-8")
+    assert token not in text
+    assert TOKEN.upper() not in text
+    assert text.count("[redacted]") == 3
+
+
 @pytest.mark.parametrize(
     ("text", "left"),
     [
@@ -233,6 +246,38 @@ def test_a_file_that_has_grown_to_its_bound_is_put_aside_and_the_oldest_goes(tmp
     assert all(0 < file.stat().st_size <= 1000 for file in files)
     numbers = [json.loads(line)["number"] for file in files for line in file.read_text().splitlines()]
     assert numbers == list(range(100))[-len(numbers) :]
+
+
+def test_a_file_that_was_there_before_is_put_aside_before_it_would_grow_beyond_its_bound(tmp_path: Path) -> None:
+    for number in range(20):
+        log = JsonLogger("P01", log_root=tmp_path, max_bytes=1000, old_files=9)
+        log.info("event", number=number, text="x" * 300)
+        log.close()
+    assert all(file.stat().st_size <= 1000 for file in log.log_file.parent.iterdir())
+
+
+@in_virtual_time
+async def test_lines_that_are_written_together_are_divided_among_files_by_the_bound(tmp_path: Path) -> None:
+    log = JsonLogger("P01", log_root=tmp_path, max_bytes=1000, old_files=90)
+    for number in range(100):
+        log.log_soon("event", number=number, text="x" * 50)
+    log.close()
+    files = sorted(
+        log.log_file.parent.iterdir(), key=lambda file: -int(file.suffix[1:] if file.suffix[1:] != "jsonl" else 0)
+    )
+    assert all(file.stat().st_size <= 1000 for file in files)
+    numbers = [json.loads(line)["number"] for file in files for line in file.read_text().splitlines()]
+    assert numbers == list(range(100))
+
+
+def test_a_file_to_which_two_write_keeps_to_its_bound(tmp_path: Path) -> None:
+    ours, theirs = (JsonLogger("orchestrator", log_root=tmp_path, max_bytes=2000, old_files=90) for _ in range(2))
+    for number in range(30):
+        for log in (ours, theirs):
+            log.info("event", number=number, text="x" * 50)
+    ours.close()
+    theirs.close()
+    assert all(file.stat().st_size <= 2000 for file in ours.log_file.parent.iterdir())
 
 
 def test_a_line_longer_than_the_bound_is_written_all_the_same(tmp_path: Path) -> None:

@@ -18,14 +18,19 @@ def app_of(seat: Seat, agent: Agent, pages: Pages | None = None) -> AgentApp:
     network, security = seat.settings.system.network, seat.settings.system.security
     own = () if seat.host in EVERY_ADDRESS else (seat.host,)
     rate = security.rate_limit_per_sec
+
+    def has_good_token(token: str) -> bool:
+        return bool((agent.audience(token) or OPEN) - OPEN)
+
     return AgentApp(
         agent.dispatcher.answer,
         agent.health,
         Guard((*network.allowed_hosts, network.base_host, *own), network.allowed_origins),
         RateLimit(rate, security.rate_limit_burst, agent.dispatcher.turn_away) if rate else None,
         seat.other_paths(agent),
-        agent_door(agent),
+        agent_door(agent, has_good_token),
         pages,
         MetricsPage(agent, lambda: pages.listeners if pages else 0),
-        lambda token: bool((agent.audience(token) or OPEN) - OPEN),
+        has_good_token,
+        agent.dispatcher.messages.refuse_request,
     )

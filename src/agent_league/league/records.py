@@ -73,7 +73,7 @@ class Records:
                 self._written.pop(result.round_id, None)
                 if not self._season.is_ours(self._season.assigned[result.match_id]):
                     self._reported.append((result, format_utc(self._clock.now())))
-                self._log.info(
+                self._log.log_soon(
                     "MatchFinished",
                     match_id=result.match_id,
                     round_id=result.round_id,

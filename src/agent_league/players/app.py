@@ -331,7 +331,7 @@ class Player:
             self._enter_play()
             if self._scrutiny.invited(message) and self._session.league_id != CHECK_LEAGUE:
                 memory.expect(self._session.season, message.league_id or self._session.league_id, message.match_id)
-        self.log.info("invited", match_id=message.match_id, opponent_id=message.opponent_id, accept=accept)
+        self.log.log_soon("invited", match_id=message.match_id, opponent_id=message.opponent_id, accept=accept)
         if self._watch:
             self._tell(Invited(message.match_id, game_type, message.opponent_id, accept))
         return self._actuators.join(message, accept=accept)
@@ -377,7 +377,7 @@ class Player:
             if not problem:
                 self._learning.over(game)
             self.meter.count("games", game.outcome)
-            self.log.info("match_over", match_id=game.match_id, outcome=game.outcome, opponent_id=game.opponent_id)
+            self.log.log_soon("match_over", match_id=game.match_id, outcome=game.outcome, opponent_id=game.opponent_id)
             if self.changes:
                 self.changes.tell(resource_uri("players", self.agent_id))
             self._tell(MatchOver(game))

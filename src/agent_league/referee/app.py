@@ -488,7 +488,7 @@ class Referee:
         try:
             verdict = await self._judged(play)
             content = self._proposed(play, files)
-            self.log.info(
+            self.log.log_soon(
                 "match_finished",
                 match_id=match_id,
                 round_id=play.order.round_id,

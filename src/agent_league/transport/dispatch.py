@@ -122,7 +122,7 @@ class Dispatcher:
         self._host = host
         self._complete = None if strict else complete
         self._mend = {} if strict else (mend or {})
-        self._messages = messages or MessageLog(log, enabled=False)
+        self.messages = messages or MessageLog(log, enabled=False)
         self._meter = meter or Meter()
         self._tolerated = tolerated
         self._unregistered = unregistered
@@ -152,7 +152,7 @@ class Dispatcher:
 
     async def answer(self, body: bytes, bearer: str | None = None, path: str | None = None) -> bytes | None:
         """Answers a frame or a batch of them; None where nothing is to be said (notifications)."""
-        received = self._messages.receive_call(body)
+        received = self.messages.receive_call(body)
         answers: list[Any] | dict[str, Any] | None
         try:
             parsed = self._parse(body, received)
@@ -180,26 +180,29 @@ class Dispatcher:
             received.read()
         return parsed
 
-    async def call(self, name: str, arguments: Mapping[str, Any], bearer: str | None = None) -> Any:
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], bearer: str | None = None, *, is_logged: bool = False
+    ) -> Any:
         """The answer to a call by name alone, whose message needs no envelope; raises FrameError.
 
-        A token counts alike among the arguments and beside them.
+        A token counts alike among the arguments and beside them. `is_logged`: the frame that it came in has its line.
         """
         given = arguments.get("auth_token")
         bearer = bearer or (given if isinstance(given, str) else None)
         params = self._enveloped(METHODS.get(name), arguments, bearer)
         frame = {"jsonrpc": "2.0", "id": 0, "method": name, "params": params}
-        is_logged = self._messages.enabled
-        received = self._messages.receive_call(self._encode({**frame, "params": arguments}) if is_logged else b"")
+        is_told = self.messages.enabled and not is_logged
+        body = self._encode({**frame, "params": arguments}) if is_told else b""
+        received = self.messages.receive_call(body, is_told=is_told)
         received.read()
         try:
             asked = self._reception.read(frame)
             answer = asked.worded(await self._call(asked, bearer, received))
         except FrameError as error:
             received.refuse(str(int(error.code)))
-            received.answer(self._encode(jsonrpc.error_frame(error, 0)) if is_logged else None)
+            received.answer(self._encode(jsonrpc.error_frame(error, 0)) if is_told else None)
             raise
-        received.answer(self._encode(answer) if is_logged else None)
+        received.answer(self._encode(answer) if is_told else None)
         return answer
 
     def _enveloped(self, method: Method | None, message: Mapping[str, Any], bearer: str | None) -> dict[str, Any]:
@@ -226,6 +229,9 @@ class Dispatcher:
 
     def turn_away(self, body: bytes, refusal: Refusal) -> bytes | None:
         """Answers every request of a frame with one refusal and does nothing of what they ask for."""
+        received = self.messages.receive_call(body)
+        received.read(is_json=None)
+        received.refuse(refusal.code)
         try:
             parsed = jsonrpc.parse_body(body)
             answers: list[Any] | dict[str, Any] | None
@@ -238,7 +244,9 @@ class Dispatcher:
         except FrameError as error:
             both = FrameError(error.code, f"{error.message}; and {refusal.message}", dict(refusal.context))
             answers = jsonrpc.error_frame(both, None)
-        return None if answers is None else self._encode(answers)
+        encoded = None if answers is None else self._encode(answers)
+        received.answer(encoded)
+        return encoded
 
     def _turn_one_away(self, frame: Any, refusal: Refusal) -> Any:
         self._meter.count("calls_served", OTHER, refusal.code)
@@ -308,7 +316,7 @@ class Dispatcher:
             result = await self._call(asked, bearer, received)
             return None if asked.is_notification else asked.answer(result)
         except FrameError as error:
-            if received.is_alone and _is_left_to_mcp(frame, error):
+            if received.is_alone and path is None and _is_left_to_mcp(frame, error) and not _is_notification(frame):
                 received.pass_on()
             else:
                 received.refuse(str(int(error.code)))

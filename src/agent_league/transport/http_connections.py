@@ -8,7 +8,7 @@ nearly every request to an agent, is answered right here; everything else goes t
 import asyncio
 import itertools
 import sys
-from collections.abc import Coroutine, Sequence, Sized
+from collections.abc import Callable, Coroutine, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from agent_league.transport.caller import CALLER_ADDRESS, NOWHERE
+from agent_league.transport.caller import CALLER_ADDRESS, NOWHERE, Address
 from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_guard import Fields
 from agent_league.transport.http_requests import NotServed, RequestParser
@@ -43,6 +43,8 @@ LAST = b"connection: close\r\n"
 
 Headers = Sequence[tuple[bytes, bytes]]
 """Names in lower case, and values."""
+RequestRefused = Callable[[Address | None, int, str], None]
+"""Told of a request that is refused with an HTTP status: where it came from, the status and the sentence."""
 
 
 def _most_connections() -> int:
@@ -124,10 +126,11 @@ class PlainCall:
 class Crowd(ServerState):
     """All connections of a server."""
 
-    def __init__(self, limits: Limits, desk: Desk | None = None) -> None:
+    def __init__(self, limits: Limits, desk: Desk | None = None, refused: RequestRefused | None = None) -> None:
         super().__init__()
         self.limits = limits
         self.desk = desk
+        self.refused = refused
         self.idle_ticks = limits.keep_alive * TICKS / limits.patience
         self.numbers = itertools.count()
         self.held = 0
@@ -426,6 +429,8 @@ class Visitor(HttpToolsProtocol):
         self._let_go()
 
     def _say_last(self, status: int, sentence: str) -> None:
+        if refused := self.server_state.refused:
+            refused(self.client, status, sentence)
         headers = f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(sentence)}\r\nconnection: close"
         self.transport.write(STATUS_LINE[status] + f"{headers}\r\n\r\n{sentence}".encode())
         self.transport.close()

@@ -22,9 +22,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.errors import PortInUse, UserError
 from agent_league.transport.call_limits import CallLimits, TokenCheck, TooManyWaiting
-from agent_league.transport.caller import CALLER_ADDRESS, NOWHERE
+from agent_league.transport.caller import CALLER_ADDRESS, NOWHERE, Address
 from agent_league.transport.carrier import MAX_BODY, Answer, PostRefused
-from agent_league.transport.http_connections import MAX_DROPPED, Crowd, Headers, Limits, NoRoom, NotPlain, Visitor
+from agent_league.transport.http_connections import (
+    MAX_DROPPED,
+    Crowd,
+    Headers,
+    Limits,
+    NoRoom,
+    NotPlain,
+    RequestRefused,
+    Visitor,
+)
 from agent_league.transport.http_guard import Fields, Guard, TurnedAway, bearer_of
 from agent_league.transport.jsonrpc import UNKNOWN_METHOD, count_requests
 from agent_league.transport.mcp.door import HEADERS, Door
@@ -34,6 +43,8 @@ JSON_TYPE = (b"content-type", b"application/json")
 TEXT_TYPE = (b"content-type", b"text/plain; charset=utf-8")
 READING = ("GET", "HEAD")
 DROP_SECONDS = 5
+USE_POST = "use POST with a JSON-RPC 2.0 body"
+BODY_TOO_LARGE = "the body is over 1 MiB"
 
 Metrics = Callable[[str], tuple[bytes, str]]
 """From the header `Accept` to a text of numbers and its type."""
@@ -69,12 +80,14 @@ class Endpoint:
         call_limits: CallLimits,
         rate_limit: RateLimit | None,
         door: Door | None = None,
+        refused: RequestRefused | None = None,
     ) -> None:
         self._answer = answer
         self._guard = guard
         self._call_limits = call_limits
         self._rate_limit = rate_limit
         self._door = door
+        self._refused = refused or _ignore_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, fields: Fields) -> None:
         door, limit = self._door, self._rate_limit
@@ -86,12 +99,14 @@ class Endpoint:
             await door.pass_unread(scope, receive, send)
             return
         if scope["method"] != "POST":
-            await _reply(send, 405, b"use POST with a JSON-RPC 2.0 body", TEXT_TYPE, (b"allow", b"POST"))
+            self._refused(scope.get("client"), 405, f"{scope['method']}: {USE_POST}")
+            await _reply(send, 405, USE_POST.encode(), TEXT_TYPE, (b"allow", b"POST"))
             return
         self._guard.admit_post(scope, fields)
         try:
             body = await _read_body(fields, receive)
         except BodyTooLarge as error:
+            self._refused(scope.get("client"), 413, BODY_TOO_LARGE)
             await _refuse_body(receive if error.more else None, send)
             return
         if body is None:
@@ -107,7 +122,7 @@ class Endpoint:
             except TooManyWaiting:
                 raise TurnedAway(503, "too many calls wait here; come again in a while") from None
             # Asked afterwards, so that a bare call doesn't pay for it: about an unknown method nothing was done.
-            if door and (answer is None or answer.startswith(UNKNOWN_METHOD)) and door.wants(body):
+            if door and answer is not None and answer.startswith(UNKNOWN_METHOD) and door.wants(body):
                 await door.pass_read(body, scope, receive, send)
                 return
         if answer is None:
@@ -153,7 +168,10 @@ class PlainDesk:
 class _Front:
     """Pages for whom the guard lets in, and as often as an address may call."""
 
-    def __init__(self, pages: Pages, guard: Guard, rate_limit: RateLimit | None) -> None:
+    def __init__(
+        self, pages: Pages, guard: Guard, rate_limit: RateLimit | None, refused: RequestRefused | None
+    ) -> None:
+        self._refused = refused or _ignore_refusal
         self._pages = pages
         self._guard = guard
         self._rate_limit = rate_limit
@@ -165,6 +183,7 @@ class _Front:
             if self._rate_limit and (refusal := self._rate_limit.refusal(_address(scope), 1)):
                 raise TurnedAway(429, refusal.message)
         except TurnedAway as error:  # told here: Starlette would take it for a failure of ours
+            self._refused(scope.get("client"), error.status, error.sentence)
             await _reply(send, error.status, error.sentence.encode(), TEXT_TYPE)
             return
         await self._pages(scope, receive, send)
@@ -184,12 +203,14 @@ class AgentApp:
         pages: Pages | None = None,
         metrics: Metrics | None = None,
         has_good_token: TokenCheck | None = None,
+        refused: RequestRefused | None = None,
     ) -> None:
         """Without a guard of its own it is called by its address alone. `other_paths` have answers of their own.
 
         `pages` serves whatever is asked for elsewhere, `metrics` the numbers at `/metrics`. Calls with a good token
-        don't wait for others of their address.
+        don't wait for others of their address. `refused` is told of requests that are refused with an HTTP status.
         """
+        self.refused = refused or _ignore_refusal
         self._guard = guard or Guard()
         self._door = door
         self._more = pages
@@ -201,8 +222,10 @@ class AgentApp:
             return Response(orjson.dumps(health()), media_type="application/json")
 
         others = (other_paths or {}).items()
-        self._endpoints = {path: Endpoint(answer, self._guard, calls, rate_limit) for path, answer in others}
-        self._endpoints["/mcp"] = Endpoint(answer, self._guard, calls, rate_limit, door)
+        self._endpoints = {
+            path: Endpoint(answer, self._guard, calls, rate_limit, None, refused) for path, answer in others
+        }
+        self._endpoints["/mcp"] = Endpoint(answer, self._guard, calls, rate_limit, door, refused)
         routes: list[BaseRoute] = [Route("/health", show_health)]
         if metrics:
 
@@ -213,7 +236,7 @@ class AgentApp:
             routes.append(Route("/metrics", show_metrics))
         self._pages = Starlette(routes=routes)
         if pages:
-            self._pages.router.default = _Front(pages, self._guard, rate_limit)
+            self._pages.router.default = _Front(pages, self._guard, rate_limit, refused)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -223,6 +246,7 @@ class AgentApp:
             else:
                 await self._pages(scope, receive, send)
         except TurnedAway as error:
+            self.refused(scope.get("client"), error.status, error.sentence)
             await _reply(send, error.status, error.sentence.encode(), TEXT_TYPE)
 
     async def close(self) -> None:
@@ -258,7 +282,8 @@ class HttpServer:
         config.load()
         self._server = uvicorn.Server(config)
         self._server.lifespan = config.lifespan_class(config)
-        self._server.server_state = self._crowd = Crowd(limits or Limits(), getattr(app, "desk", None))
+        desk, refused = getattr(app, "desk", None), getattr(app, "refused", None)
+        self._server.server_state = self._crowd = Crowd(limits or Limits(), desk, refused)
 
     async def start(self) -> None:
         await self._server.startup(sockets=[self.socket])
@@ -322,7 +347,7 @@ async def _read_body(fields: Fields, receive: Receive) -> bytes | None:
 
 async def _refuse_body(receive: Receive | None, send: Send) -> None:
     """Answers 413, then drops what is still coming: a client that is cut off while it writes loses the answer."""
-    sentence = b"the body is over 1 MiB"
+    sentence = BODY_TOO_LARGE.encode()
     headers = [(b"content-length", str(len(sentence)).encode()), TEXT_TYPE, (b"connection", b"close")]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
     await send({"type": "http.response.body", "body": sentence, "more_body": True})
@@ -339,6 +364,10 @@ async def _drop_body(receive: Receive) -> None:
         event = await receive()
         dropped += len(event.get("body", b""))
         more = event.get("more_body", False)
+
+
+def _ignore_refusal(address: Address | None, status: int, sentence: str) -> None:
+    """For servers without a log."""
 
 
 async def _reply(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:

@@ -9,6 +9,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -16,17 +17,16 @@ import orjson
 
 from agent_league.clock import format_second
 from agent_league.errors import CallFailed
-from agent_league.log import RECEIVED, SENT, UNANSWERED, JsonLogger, redact_json, redact_text
+from agent_league.log import RECEIVED, SENT, UNANSWERED, JsonLogger, encode_as_text
 from agent_league.protocol.methods import Caller
 from agent_league.transport.caller import CALLER_ADDRESS, Address
 from agent_league.transport.carrier import Carrier
 
+Peer = str | Address | None
+"""Where a message goes to or comes from: an endpoint, or the address that the server sees; None in this process."""
 ACCEPTED = "ACCEPTED"
 LONGEST_MESSAGE = 4096
 """Bytes; of a longer message its line has the beginning and the length: a table of many goes to each of them."""
-SHOWN_BYTES = 1000
-REPEATED_BYTES = 1024
-"""A message of so many bytes may be a broadcast, which goes to many alike."""
 MOST_PEERS = 1024
 REFUSED_IN_FULL = 10
 """Calls of one address and minute that are refused for want of a good token, and yet written in full."""
@@ -47,44 +47,62 @@ class MessageLog:
         self.enabled = enabled and log.enabled("INFO")
         self.refused = CountedCalls(log, "calls_refused", REFUSED_IN_FULL)
         self.open = CountedCalls(log, "open_calls", OPEN_IN_FULL)
-        self._peers: dict[str, bytes] = {}
+        self.refused_requests = CountedCalls(log, "requests_refused", REFUSED_IN_FULL)
+        self._peers: dict[Peer, bytes] = {}
 
     def log_carrier(self, carrier: Carrier) -> Carrier:
         """The same carrier, with a line for each message that it carries."""
         return LoggedCarrier(carrier, self) if self.enabled else carrier
 
-    def receive_call(self, body: bytes) -> "ReceivedCall":
-        """A call that has just arrived."""
-        return ReceivedCall(self, body, CALLER_ADDRESS.get())
+    def receive_call(self, body: bytes, *, is_told: bool = True) -> "ReceivedCall":
+        """A call that has just arrived; one that isn't told has its lines as part of another, and is only counted."""
+        return ReceivedCall(self, body, CALLER_ADDRESS.get(), is_told=is_told and self.enabled)
+
+    def refuse_request(self, address: Address | None, status: int, sentence: str) -> None:
+        """A request that was refused by HTTP's own means, before anybody read a message in it."""
+        if self.refused_requests.count(address[0] if address else "", (str(status),)):
+            peer = f"{address[0]}:{address[1]}" if address else None
+            self._log.warning("request_refused", peer=peer, status=status, message=sentence)
 
     def write(
         self,
         event_type: str,
-        peer: bytes,
+        peer: Peer,
         message: bytes,
+        latency: float | None = None,
         more: bytes = b"",
         *,
-        is_json: bool = True,
+        is_json: bool | None = True,
         at: int | None = None,
     ) -> None:
-        """Writes a line; `peer` and `more` are JSON already, `at` is in microseconds since 1970."""
-        log = self._log
-        second, microsecond = divmod(at or time.time_ns() // 1000, 1_000_000)
-        if len(message) > REPEATED_BYTES:
-            content = _encode_broadcast(message, log.secrets, is_json)
-        else:
-            content = _encode_message(message, log.secrets, is_json)
-        head = _encode_head(second, log.component, event_type)
-        log.write_soon(b'%b%d,"peer":%b%b%b}\n' % (head, microsecond, peer, more, content))
+        """Writes a line; `more` are fields in JSON, `at` is in nanoseconds since 1970, `is_json` None if not known."""
+        line = (self._encode_line, event_type, at or time.time_ns(), peer, message, latency, more, is_json)
+        self._log.write_soon(line, len(message))
 
-    def encode_peer(self, endpoint: str) -> bytes:
+    def _encode_line(self, line: tuple[Any, str, int, Peer, bytes, float | None, bytes, bool | None]) -> bytes:
+        """What `write` was given, as JSON."""
+        _, event_type, at, peer, message, latency, more, is_json = line
+        second, nanosecond = divmod(at, 1_000_000_000)
+        head = _encode_head(second, self._log.component, event_type)
+        if latency is not None:
+            more = b',"latency_ms":%.3f%b' % (latency * 1000, more)
+        if not message:
+            message = b"}\n"
+        elif len(message) <= LONGEST_MESSAGE and (is_json or (is_json is None and _is_json(message))):
+            message = b',"message":%b}\n' % message
+        else:
+            message = encode_as_text(message, self._log.secrets) + b"}\n"
+        return b'%b%d,"peer":%b%b%b' % (head, nanosecond // 1000, self._encode_peer(peer), more, message)
+
+    def _encode_peer(self, peer: Peer) -> bytes:
         """An address as JSON that a terminal may be shown, encoded once."""
-        peer = self._peers.get(endpoint)
-        if peer is None:
+        encoded = self._peers.get(peer)
+        if encoded is None:
             if len(self._peers) >= MOST_PEERS:
                 self._peers.clear()
-            peer = self._peers[endpoint] = _encode_text(endpoint)
-        return peer
+            text = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else peer
+            encoded = self._peers[peer] = json.dumps(text).encode()
+        return encoded
 
 
 class LoggedCarrier:
@@ -103,23 +121,16 @@ class LoggedCarrier:
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes]:
         messages = self._messages
-        peer = messages.encode_peer(endpoint)
-        messages.write(SENT, peer, frame)
+        messages.write(SENT, endpoint, frame)
         began = time.perf_counter()
         try:
             status, body = await self._carrier.exchange(endpoint, frame, limit, bearer, headers)
         except CallFailed as error:
-            why = b'%b,"error_code":"%b","error":%b' % (
-                _encode_latency(began),
-                str(error.code).encode(),
-                _encode_text(error.message),
-            )
-            messages.write(UNANSWERED, peer, b"", why)
+            why = f',"error_code":"{error.code}","error":{json.dumps(error.message)}'
+            messages.write(UNANSWERED, endpoint, b"", time.perf_counter() - began, why.encode())
             raise
-        more = _encode_latency(began)
-        if status != 200:
-            more += b',"status":%d' % status
-        messages.write(RECEIVED, peer, body, more, is_json=_is_json(body))
+        more = b"" if status == 200 else b',"status":%d' % status
+        messages.write(RECEIVED, endpoint, body, time.perf_counter() - began, more, is_json=None)
         return status, body
 
     async def close(self) -> None:
@@ -137,36 +148,43 @@ class ReceivedCall:
         "_codes",
         "_is_open",
         "_is_passed_on",
-        "_is_written",
+        "_is_told",
         "_messages",
         "_peer",
         "is_alone",
         "is_known",
+        "is_written",
     )
 
-    def __init__(self, messages: MessageLog, body: bytes, address: Address | None) -> None:
+    def __init__(self, messages: MessageLog, body: bytes, address: Address | None, *, is_told: bool) -> None:
         self._messages = messages
+        self._is_told = is_told
         self._body = body
         self._address = address[0] if address else ""
-        self._peer = b'"%b:%d"' % (address[0].encode(), address[1]) if address else b"null"
-        self._at = time.time_ns() // 1000
+        self._peer = address
+        self._at = time.time_ns()
         self._began = time.perf_counter()
         self._codes: list[str] = []
-        self._is_open = self._is_passed_on = self._is_written = False
+        self._is_open = self._is_passed_on = self.is_written = False
         self.is_known = False
         """Whether its caller has shown a good token, or was just given one."""
         self.is_alone = True
         """Whether it is one call, and no batch."""
 
     @property
+    def seconds(self) -> float:
+        """Since it came."""
+        return time.perf_counter() - self._began
+
+    @property
     def may_be_told(self) -> bool:
         """Whether a line about its refusal may be written; those of strangers have a bound."""
         return self.is_known or self._messages.refused.has_room(self._address)
 
-    def read(self, *, is_json: bool = True) -> None:
+    def read(self, *, is_json: bool | None = True) -> None:
         """It could be read, or not; its line is written now unless its address has had its share."""
         messages = self._messages
-        if messages.enabled and messages.refused.has_room(self._address) and messages.open.has_room(self._address):
+        if self._is_told and messages.refused.has_room(self._address) and messages.open.has_room(self._address):
             self._write_itself(is_json=is_json)
 
     def pass_on(self) -> None:
@@ -201,15 +219,15 @@ class ReceivedCall:
                 is_counted = not messages.refused.count(self._address, self._codes)
             elif self._is_open:
                 is_counted = not messages.open.count(self._address, ())
-        if not messages.enabled or is_counted:
+        if not self._is_told or is_counted:
             return
-        if not self._is_written:
-            self._write_itself(is_json=_is_json(self._body))
+        if not self.is_written:
+            self._write_itself(is_json=None)
         if answer is not None:
-            messages.write(SENT, self._peer, answer, _encode_latency(self._began))
+            messages.write(SENT, self._peer, answer, self.seconds)
 
-    def _write_itself(self, *, is_json: bool) -> None:
-        self._is_written = True
+    def _write_itself(self, *, is_json: bool | None) -> None:
+        self.is_written = True
         self._messages.write(RECEIVED, self._peer, self._body, is_json=is_json, at=self._at)
 
 
@@ -236,7 +254,8 @@ class CountedCalls:
             address = OTHERS
         if not self._calls:
             self._since = format_second(int(time.time()))
-            self._timer = asyncio.get_running_loop().call_later(MINUTE_SECONDS, self.tell)
+            with suppress(RuntimeError):  # without an event loop it is told at the end
+                self._timer = asyncio.get_running_loop().call_later(MINUTE_SECONDS, self.tell)
         self._calls[address] += 1
         self._codes.setdefault(address, Counter()).update(codes)
         return self._calls[address] <= self._in_full
@@ -261,32 +280,6 @@ def _encode_head(second: int, component: str, event_type: str) -> bytes:
     """The beginning of a line, which many of one second share."""
     head = {"timestamp": format_second(second), "component": component, "event_type": event_type, "level": "INFO"}
     return orjson.dumps(head)[:-1] + b',"microsecond":'
-
-
-@lru_cache(maxsize=8)
-def _encode_broadcast(message: bytes, secrets: tuple[bytes, ...], is_json: bool) -> bytes:
-    """The same for a message that may go to many, encoded once for all of them."""
-    return _encode_message(message, secrets, is_json)
-
-
-def _encode_message(message: bytes, secrets: tuple[bytes, ...], is_json: bool) -> bytes:
-    """The last fields of a line: the message, or the beginning of what is too long or no JSON."""
-    if not message:
-        return b""
-    if is_json and len(message) <= LONGEST_MESSAGE and (redacted := redact_json(message, secrets)) is not None:
-        return b',"message":' + redacted
-    cut = len(message) > SHOWN_BYTES
-    text = redact_text(message[:SHOWN_BYTES].decode(errors="replace"), secrets, is_cut=cut)
-    return b',"bytes":%d,"cut":%b,"text":%b' % (len(message), b"true" if cut else b"false", _encode_text(text))
-
-
-def _encode_text(text: str) -> bytes:
-    """Foreign text as JSON that a terminal may be shown."""
-    return json.dumps(text).encode()
-
-
-def _encode_latency(began: float) -> bytes:
-    return b',"latency_ms":%.3f' % ((time.perf_counter() - began) * 1000)
 
 
 def _is_json(body: bytes) -> bool:

@@ -19,10 +19,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_league.log import JsonLogger
 from agent_league.protocol.spellings import TOOL_CALL, is_of_mcp
+from agent_league.transport.call_limits import TokenCheck
 from agent_league.transport.carrier import MAX_BODY
 from agent_league.transport.http_connections import Limits
 from agent_league.transport.http_guard import TurnedAway
 from agent_league.transport.mcp import Agent
+from agent_league.transport.mcp.frame_log import FrameLog
 from agent_league.transport.mcp.open_sessions import MOST_OF_ONE_NETWORK, MOST_SESSIONS, OpenSessions
 from agent_league.transport.rate_limit import network_of
 
@@ -62,9 +64,14 @@ class Door:
         limits: Limits | None = None,
         *,
         tool_calls: bool = False,
+        frames: FrameLog | None = None,
     ) -> None:
-        """`tool_calls`: whether a `tools/call` without any header of MCP is for the SDK, too."""
+        """`tool_calls`: whether a `tools/call` without any header of MCP is for the SDK, too.
+
+        Every frame that goes through is written to `frames`.
+        """
         self._factory = factory
+        self._frames = frames
         self._log = log
         self._tool_calls = tool_calls
         self._closing = asyncio.Event()
@@ -137,8 +144,11 @@ class Door:
         if self._open.total() >= self._most or self._open[address] >= self._most // 2:
             raise TurnedAway(503, f"{self._open.total()} MCP requests are open here; come again in a while")
         self._open[address] += 1
+        scope = _trimmed(scope)
+        if self._frames:
+            scope, receive, send = self._frames.follow(scope, receive, send)
         try:
-            await app(_trimmed(scope), receive, send)
+            await app(scope, receive, send)
         finally:
             self._open[address] -= 1
             self._open += Counter()  # forgets those with none
@@ -166,7 +176,7 @@ class Door:
             inside.set_exception(TurnedAway(500, "the MCP side could not be loaded; this agent's log says why"))
 
 
-def agent_door(agent: Agent) -> Door:
+def agent_door(agent: Agent, has_good_token: TokenCheck | None = None) -> Door:
     """The door of an agent of ours."""
 
     def make() -> "Server[Any]":
@@ -174,7 +184,7 @@ def agent_door(agent: Agent) -> Door:
 
         return agent_server(agent)
 
-    return Door(make, agent.log)
+    return Door(make, agent.log, frames=FrameLog(agent.dispatcher.messages, has_good_token))
 
 
 def is_mcp(body: bytes, *, tool_calls: bool = False) -> bool:

@@ -25,6 +25,7 @@ from agent_league.protocol.tools import ToolForm, tool_form
 from agent_league.transport.caller import CALLER_ADDRESS
 from agent_league.transport.http_guard import bearer_of
 from agent_league.transport.mcp import Agent
+from agent_league.transport.mcp.frame_log import is_followed
 from agent_league.transport.mcp.updates import Updates
 from agent_league.version import __version__
 
@@ -100,7 +101,7 @@ class _Served:
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if ctx.request is not None and ctx.request.client:  # a session's task began with another call
             CALLER_ADDRESS.set((ctx.request.client.host, ctx.request.client.port))
-        answer = await self._ask(params.name, params.arguments or {}, _bearer(ctx))
+        answer = await self._ask(params.name, params.arguments or {}, ctx)
         text = types.TextContent(type="text", text=orjson.dumps(answer).decode())
         return types.CallToolResult(content=[text], structured_content=answer, is_error=_is_error(answer))
 
@@ -128,7 +129,7 @@ class _Served:
         if found is None:
             raise MCPError(types.INVALID_PARAMS, f"no resource {uri[:200]!r} here", {"uri": uri})
         resource, arguments = found
-        answer = await self._ask(resource.method, arguments, _bearer(ctx))
+        answer = await self._ask(resource.method, arguments, ctx)
         if _is_error(answer):
             raise MCPError(
                 types.INVALID_PARAMS, f"{answer['error_code']} {answer['message']}", {"uri": uri, "error": answer}
@@ -158,16 +159,17 @@ class _Served:
             known = ", ".join(prompt.name for prompt in self._prompts)
             raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name[:80]!r} here (there are: {known})")
         try:
-            text = await prompt.write(params.arguments or {}, partial(self._ask, bearer=_bearer(ctx)))
+            text = await prompt.write(params.arguments or {}, partial(self._ask, ctx=ctx))
         except Refusal as refusal:
             raise MCPError(types.INVALID_PARAMS, f"{refusal.code} {refusal.message}") from None
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
-    async def _ask(self, method: str, arguments: Mapping[str, Any], bearer: str | None) -> dict[str, Any]:
+    async def _ask(self, method: str, arguments: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
         _check_writable(arguments)
+        is_logged = ctx.request is not None and is_followed(ctx.request.scope)
         try:
-            answer = await self._dispatcher.call(method, arguments, bearer)
+            answer = await self._dispatcher.call(method, arguments, _bearer(ctx), is_logged=is_logged)
         except FrameError as error:
             if error.code is FrameCode.METHOD_NOT_FOUND:
                 known = ", ".join(self._tools)
