@@ -152,3 +152,21 @@ async def test_a_player_that_a_league_plays_with_has_warnings_at_most(
     report = await checked(kind)
     assert {step.name: step.came for step in report.outcomes if step.verdict is Verdict.FAIL} == {}
     capfd.readouterr()
+
+
+class HangingUpPlayer(SamplePlayer):
+    """Ends the connection where it is asked for a move, which only games other than Even/Odd need."""
+
+    name = "Hanging Up"
+
+    def unknown(self, body: Any) -> Any:
+        if "GAME_MOVE_CALL" in str(body):
+            return 200, object()  # its server can't write that, and ends the connection
+        return super().unknown(body)
+
+
+async def test_a_player_that_hangs_up_on_moves_is_not_failed_for_them(capfd: pytest.CaptureFixture[str]) -> None:
+    report = await checked(HangingUpPlayer)
+    moves = [step for step in report.outcomes if "make_move" in step.name]
+    assert {step.verdict for step in moves} == {Verdict.SKIPPED}, moves
+    capfd.readouterr()
