@@ -14,6 +14,7 @@ from tests.foreign import players
 from tests.foreign.sample_player import SamplePlayer
 from tests.foreign.stage import started
 from tests.foreign.v1_player import V1FramedPlayer, V1MovePlayer, V1Player
+from tests.foreign.web import Message
 
 BOUND = 60
 SEEDS = "league.v2, the protocol's own form, "
@@ -106,18 +107,31 @@ class PoliteHandlerPlayer(players.HandlerPlayer):
         return 200, {"jsonrpc": "2.0", "result": {"status": "ok"}, "id": body.get("id")}
 
 
+class PlainlyRegisteringPlayer(PoliteHandlerPlayer):
+    """The same, but its registration, which is in the protocol's own form, doesn't tell how it wants to be called."""
+
+    name = "Plainly Registering"
+
+    def frame(self, method: str, message: Message) -> Message:
+        return SamplePlayer.frame(self, method, message)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_told"), [(PoliteHandlerPlayer, True), (PlainlyRegisteringPlayer, False)], ids=["told", "learned"]
+)
 async def test_notices_come_in_the_form_in_which_the_questions_were_understood(
-    capfd: pytest.CaptureFixture[str],
+    kind: type[PoliteHandlerPlayer], is_told: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
     made: list[PoliteHandlerPlayer] = []
 
     def make(port: int, manager: str) -> PoliteHandlerPlayer:
-        made.append(PoliteHandlerPlayer(port, manager))
+        made.append(kind(port, manager))
         return made[0]
 
     await checked(make)
     assert "update_standings" not in made[0].missed
     assert "notify_league_completed" not in made[0].missed
+    assert ("handle_game_invitation" not in made[0].missed) is is_told
     capfd.readouterr()
 
 
@@ -131,4 +145,22 @@ async def test_a_player_that_a_league_plays_with_has_warnings_at_most(
 ) -> None:
     report = await checked(kind)
     assert {step.name: step.came for step in report.outcomes if step.verdict is Verdict.FAIL} == {}
+    capfd.readouterr()
+
+
+class HangingUpPlayer(SamplePlayer):
+    """Ends the connection where it is asked for a move, which only games other than Even/Odd need."""
+
+    name = "Hanging Up"
+
+    def unknown(self, body: Any) -> Any:
+        if "GAME_MOVE_CALL" in str(body):
+            return 200, object()  # its server can't write that, and ends the connection
+        return super().unknown(body)
+
+
+async def test_a_player_that_hangs_up_on_moves_is_not_failed_for_them(capfd: pytest.CaptureFixture[str]) -> None:
+    report = await checked(HangingUpPlayer)
+    moves = [step for step in report.outcomes if "make_move" in step.name]
+    assert {step.verdict for step in moves} == {Verdict.SKIPPED}, moves
     capfd.readouterr()

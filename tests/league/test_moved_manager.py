@@ -55,6 +55,8 @@ async def test_agents_follow_a_manager_that_takes_over_at_another_address(home: 
             await referee._session.registered.wait()
             assert not first.season.schedule.rounds
         async with managing(home, network, memory, NEW) as second:
+            await asyncio.sleep(60)
+            assert NEW in remarks[-1], "told though the league had nothing else to say"
             for number in (1, 2):
                 settings = player_settings(
                     home,

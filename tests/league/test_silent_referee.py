@@ -141,12 +141,14 @@ async def test_a_guest_that_never_reports_gets_the_time_of_a_guest_and_no_more(h
         assert here.manager.season.results["R1M1"].is_void
 
 
+@pytest.mark.parametrize("after", [0, MATCH_SECONDS - 1], ids=["at once", "just before its match is overdue"])
 @in_virtual_time
-async def test_a_referee_that_is_gone_is_waited_for_and_nothing_is_void(home: Path) -> None:
+async def test_a_referee_that_is_gone_is_waited_for_and_nothing_is_void(home: Path, after: float) -> None:
     async with at_work(virtual(home)) as here:
         await silent_league(here)
         referee = here.referees[0]
         await referee.hears("start_match")
+        await asyncio.sleep(after)
         here.network.detach(referee.endpoint)
         await asyncio.sleep(10 * MATCH_SECONDS)
         assert here.manager.season.is_waiting_for_referee

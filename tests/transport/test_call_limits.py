@@ -19,7 +19,7 @@ from agent_league.transport.call_limits import (
 )
 from agent_league.transport.http_connections import MAX_UNREAD
 from agent_league.transport.http_server import AgentApp, HttpServer
-from tests.transport.wire import connected, fetch, plainly, request, until
+from tests.transport.wire import LIMIT, connected, fetch, plainly, request, until
 
 GOOD = "a-good-token"
 
@@ -68,6 +68,14 @@ def begin(
     return [asyncio.create_task(limits.answer(slow.answer, body, None, address)) for _ in range(count)]
 
 
+async def answer_soon(
+    limits: CallLimits, slow: Slow, body: bytes, bearer: str | None, address: str = "10.0.0.1"
+) -> bytes | None:
+    """The answer to a call that isn't kept waiting; raises TimeoutError if it is."""
+    async with asyncio.timeout(LIMIT):
+        return await limits.answer(slow.answer, body, bearer, address)
+
+
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(("body", "most"), [(b"{}", MOST_CALLS), (b" \n[{}]", MOST_BATCHES)], ids=["calls", "batches"])
 async def test_so_many_calls_of_one_address_are_under_way_and_all_are_answered(
@@ -87,9 +95,9 @@ async def test_another_address_a_good_token_and_a_single_call_beside_batches_don
     calls = [*begin(limits, slow, 200), *begin(limits, slow, 200, b"[]")]
     await until(lambda: slow.under_way == MOST_CALLS + MOST_BATCHES)
     message = b'{"quick": 1, "params": {"auth_token" : "%b"}}' % GOOD.encode()
-    assert await limits.answer(slow.answer, message, None, "10.0.0.1") == message
-    assert await limits.answer(slow.answer, b"quick", GOOD, "10.0.0.1") == b"quick"
-    assert await limits.answer(slow.answer, b"quick", None, "10.0.0.2") == b"quick"
+    assert await answer_soon(limits, slow, message, None) == message
+    assert await answer_soon(limits, slow, b"quick", GOOD) == b"quick"
+    assert await answer_soon(limits, slow, b"quick", None, "10.0.0.2") == b"quick"
     bad = begin(limits, slow, 1, b'{"quick": 1, "auth_token": "bad"}')
     await asyncio.sleep(0)
     assert not bad[0].done()
@@ -140,14 +148,14 @@ async def test_whoever_has_a_good_token_waits_for_its_own_calls_alone(limits: Ca
     flood = b'{"auth_token": "%b-1"}' % GOOD.encode()
     own = begin(limits, slow, 100, flood)
     await until(lambda: slow.under_way == 2 * MOST_CALLS)
-    assert await limits.answer(slow.answer, b"quick", f"{GOOD}-2", "10.0.0.1") == b"quick"
+    assert await answer_soon(limits, slow, b"quick", f"{GOOD}-2") == b"quick"
     slow.go_on.set()
     await asyncio.gather(*others, *own)
 
 
 async def test_calls_that_take_long_hold_up_the_next_for_a_moment_only(limits: CallLimits, slow: Slow) -> None:
     calls = begin(limits, slow, MOST_CALLS)
-    assert await limits.answer(slow.answer, b"quick", None, "10.0.0.1") == b"quick"
+    assert await answer_soon(limits, slow, b"quick", None) == b"quick"
     slow.go_on.set()
     await asyncio.gather(*calls)
 

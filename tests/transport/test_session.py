@@ -951,7 +951,8 @@ async def test_a_refused_registration_ends_with_the_manager_s_own_sentence(
     log: JsonLogger, status: int, body: Any, said: str
 ) -> None:
     with pytest.raises(LeagueFailed, match=f"{MANAGER} refuses the registration: .*{said}"):
-        await agent_at(log, Other(status, body)).session.register()
+        async with asyncio.timeout(60):
+            await agent_at(log, Other(status, body)).session.register()
 
 
 @in_virtual_time
@@ -962,7 +963,8 @@ async def test_of_many_answers_the_one_that_understood_is_told(log: JsonLogger) 
             return await super().exchange(endpoint, *rest, **more) if found else (404, b"{}")
 
     with pytest.raises(LeagueFailed, match="refuses the registration: HTTP 403: League full"):
-        await agent_at(log, Rest(403, {"detail": "League full"})).session.register()
+        async with asyncio.timeout(60):
+            await agent_at(log, Rest(403, {"detail": "League full"})).session.register()
 
 
 FOREIGN = {name: value for name, value in ACCEPTED.items() if name != "public_key"}
