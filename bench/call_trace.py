@@ -15,12 +15,12 @@ from types import FrameType
 from typing import Any
 
 import agent_league
-from agent_league.arena.in_process import endpoint_of, seated
-from agent_league.arena.plan import LeaguePlan, LeagueRequest, make_plan
-from agent_league.arena.seats import Watchers
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.transport.memory import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.agent_plan import Watchers
+from agent_league.launch.in_process import endpoint_of, seated
+from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_plan
 
 SOURCE = str(Path(agent_league.__file__).parent)
 QUESTION = b'"method":"make_move"'

@@ -14,8 +14,8 @@ from statistics import fmean
 
 import orjson
 
-from agent_league.arena.in_process import play_in_process
-from agent_league.transport.memory import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.in_process import play_in_process
 from bench.plans import Setting, matches_of, planned
 
 RECORDED = (8, 16)

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext
 from typing import Any, Protocol
 
-from agent_league.arena.hosting import run_async
+from agent_league.launch.serving import run_async
 from bench.calls import Call
 
 
@@ -65,7 +65,7 @@ def processes_of_the_bench() -> ForkServerContext:
     """Children are forked from a server that has imported once what they need; so are those of a fleet after that."""
     context = multiprocessing.get_context("forkserver")
     ours = ("slow_peers", "floor", "limit", "stock")
-    context.set_forkserver_preload(["agent_league.arena.fleet", *(f"bench.{name}" for name in ours)])
+    context.set_forkserver_preload(["agent_league.launch.processes", *(f"bench.{name}" for name in ours)])
     return context
 
 

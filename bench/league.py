@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from statistics import linear_regression, quantiles
 from time import perf_counter
 
-from agent_league.arena.fleet import Fleet
-from agent_league.arena.plan import LeaguePlan
-from agent_league.arena.seats import Seat
+from agent_league.launch.agent_plan import Seat
+from agent_league.launch.plan import LeaguePlan
+from agent_league.launch.processes import Fleet
 from agent_league.league.standings import Table
 from agent_league.model.events import LeagueCompleted, LeagueStarted, MatchFinished, RoundCompleted
 from agent_league.model.results import MatchResult, Scoring

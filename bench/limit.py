@@ -1,7 +1,8 @@
 """The limit: the product's own HTTP client and server, and a handler that does nothing. No league can be faster."""
 
-from agent_league.transport.http_client import HttpCarrier
-from agent_league.transport.http_server import AgentApp, HttpServer
+from agent_league.agent.app import AgentApp
+from agent_league.http.client import HttpCarrier
+from agent_league.http.server import HttpServer
 from bench.drill import answer_to
 
 HOST = "127.0.0.1"

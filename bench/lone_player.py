@@ -13,18 +13,17 @@ from types import ModuleType
 HOME, HAS_MCP, PORT = Path(sys.argv[1]), sys.argv[2] == "with", int(sys.argv[3])
 if not HAS_MCP:
     nothing = type("Nothing", (), {"__new__": lambda *_, **__: None})
-    no_door = ModuleType("agent_league.transport.mcp.door")
-    vars(no_door)["HEADERS"] = frozenset()
+    no_door = ModuleType("agent_league.mcp.server.gate")
     vars(no_door)["__getattr__"] = lambda _: nothing  # whatever else is imported from it makes nothing
     sys.modules[no_door.__name__] = no_door
 
-from agent_league.arena.agent_app import app_of  # noqa: E402 - what it reads depends on the lines above
-from agent_league.arena.hosting import run_async  # noqa: E402 - as above
-from agent_league.arena.plan import LeagueRequest, make_plan  # noqa: E402
-from agent_league.arena.seats import NO_WATCHERS  # noqa: E402
 from agent_league.config import ConfigLoader  # noqa: E402
-from agent_league.transport.http_client import HttpCarrier  # noqa: E402
-from agent_league.transport.http_server import HttpServer  # noqa: E402
+from agent_league.http.client import HttpCarrier  # noqa: E402
+from agent_league.http.server import HttpServer  # noqa: E402
+from agent_league.launch.agent_app import app_of  # noqa: E402 - what it reads depends on the lines above
+from agent_league.launch.agent_plan import NO_WATCHERS  # noqa: E402
+from agent_league.launch.plan import LeagueRequest, make_plan  # noqa: E402
+from agent_league.launch.serving import run_async  # noqa: E402 - as above
 
 
 async def serve() -> None:

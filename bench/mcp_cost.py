@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from agent_league.config.home import make_home
-from agent_league.transport.http_client import HttpCarrier
+from agent_league.http.client import HttpCarrier
 from bench.plans import Setting
 
 PLAYER = Path(__file__).with_name("lone_player.py")

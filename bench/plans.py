@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_league.arena.plan import LeaguePlan, LeagueRequest, make_plan
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
+from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,13 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any, Self
 
-from agent_league.arena.hosting import run_async
+from agent_league.agent.app import AgentApp
 from agent_league.errors import CallFailed
+from agent_league.http.carrier import Answer
+from agent_league.http.client import HttpCarrier
+from agent_league.http.server import HttpServer
+from agent_league.launch.serving import run_async
 from agent_league.testing.peers import Params, ScriptedPlayer
-from agent_league.transport.carrier import Answer
-from agent_league.transport.http_client import HttpCarrier
-from agent_league.transport.http_server import AgentApp, HttpServer
 from bench.drill import end_with, processes_of_the_bench
 from bench.league import LeagueRun, play
 from bench.plans import Setting, planned

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.plan import LeaguePlan, LeagueRequest, make_plan
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.games import registry
+from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_plan
 
 FAST = {
     "timeouts.game_join_ack_timeout_sec": 0.2,

@@ -19,9 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from agent_league.arena.in_process import endpoint_of, seated
-from agent_league.arena.seats import Agent
+from agent_league.agent.app import AgentApp
 from agent_league.errors import ErrorCode
+from agent_league.http.memory import MemoryNetwork
+from agent_league.http.server import HttpServer
+from agent_league.launch.agent_plan import Agent
+from agent_league.launch.in_process import endpoint_of, seated
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.results import Outcome
@@ -30,12 +33,10 @@ from agent_league.protocol.methods import METHODS, Caller
 from agent_league.protocol.schemas import message_schemas
 from agent_league.referee.app import Referee
 from agent_league.testing.peers import Raw, ScriptedPlayer, now
-from agent_league.transport.http_server import AgentApp, HttpServer
-from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import FAST
+from tests.http.wire import fetch, request
 from tests.protocol.examples import requests_by_method
 from tests.protocol.traffic import RecordingNetwork, make_league
-from tests.transport.wire import fetch, request
 
 LIMIT = 30
 ROLES = ("manager", "referee", "player")

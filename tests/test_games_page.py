@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.in_process import seated
-from agent_league.arena.plan import LeagueRequest, make_plan
 from agent_league.config import ConfigLoader
 from agent_league.games.base import Rules
 from agent_league.games.registry import GROUP, Game
 from agent_league.games.scene import scene_problem
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.in_process import seated
+from agent_league.launch.plan import LeagueRequest, make_plan
 from agent_league.league.app import LeagueManager
 from agent_league.players.observation import Observation
 from agent_league.testing.peers import ScriptedPlayer
-from agent_league.transport.memory import MemoryNetwork
 from tests.cli.command import free_ports, home_with, league, running
 from tests.cli.test_agents import change_network
 

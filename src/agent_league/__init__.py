@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agent_league.version import __version__
 
 if TYPE_CHECKING:
-    from agent_league.arena.solo import play
+    from agent_league.launch.play_function import play
     from agent_league.players.observation import GameRecord, Observation, Strategy
 
 __all__ = ["GameRecord", "Observation", "Strategy", "__version__", "play"]
@@ -17,7 +17,7 @@ _HOMES = {
     "GameRecord": "agent_league.players.observation",
     "Observation": "agent_league.players.observation",
     "Strategy": "agent_league.players.observation",
-    "play": "agent_league.arena.solo",
+    "play": "agent_league.launch.play_function",
 }
 
 

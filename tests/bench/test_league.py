@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.arena.in_process import play_in_process
-from agent_league.arena.plan import LeaguePlan
+from agent_league.launch.in_process import play_in_process
+from agent_league.launch.plan import LeaguePlan
 from agent_league.model.events import LeagueCompleted, MatchFinished
 from agent_league.model.results import MatchResult
 from agent_league.storage.repositories import MatchRepository

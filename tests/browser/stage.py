@@ -7,22 +7,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from agent_league.arena.hosting import serve
-from agent_league.arena.plan import LeagueRequest, make_plan
-from agent_league.arena.seats import PlayerSeat, Seat, Watchers
-from agent_league.arena.stored_leagues import find_league
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
+from agent_league.http.client import HttpCarrier
+from agent_league.launch.agent_plan import PlayerSeat, Seat, Watchers
+from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.launch.serving import serve
+from agent_league.launch.stored_leagues import find_league
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event, LeagueCompleted, MatchFinished
 from agent_league.model.results import Outcome, StandingsRow
 from agent_league.players.observation import Move, Observation
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import ScriptedPlayer
-from agent_league.transport.http_client import HttpCarrier
-from tests.arena.guests import served
 from tests.cli.command import free_ports
 from tests.harm import IMAGE, QUOTED, SCRIPT
+from tests.launch.scripted_guests import served
 
 BOUND = 60
 NAMES = (SCRIPT, IMAGE, QUOTED)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.check.conftest import cache
 from tests.cli.leagues import play
-from tests.conformance.conftest import cache
 
 __all__ = ["cache"]
 

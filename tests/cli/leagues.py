@@ -13,14 +13,14 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from agent_league.arena.beginning import begin_anew
-from agent_league.arena.in_process import play_in_process
-from agent_league.arena.plan import LeagueRequest, make_plan
 from agent_league.cli.app import app
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.league.season import Season
-from agent_league.league.takeover import open_store
+from agent_league.launch.in_process import play_in_process
+from agent_league.launch.league_start import begin_anew
+from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.league.resume import open_store
+from agent_league.league.state import Season
 from agent_league.storage.base import Row
 from tests.cli.command import BOUND, LEAGUE, environment
 from tests.web.seasons import season_of

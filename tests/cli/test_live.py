@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from agent_league.cli.lines import tell_event
-from agent_league.cli.live import LeagueView
+from agent_league.cli.manager_output import tell_event
 from agent_league.cli.run import _require_champion, _summary
+from agent_league.cli.run_view import LeagueView
 from agent_league.errors import LeagueFailed
 from agent_league.model.agents import Role
 from agent_league.model.events import AgentRegistered, LeagueCompleted, LeagueResumed, MatchFinished

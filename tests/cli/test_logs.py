@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.log_trace import PIECE, Trace, key_of
+from agent_league.launch.log_merge import PIECE, Trace, key_of
 from agent_league.log import MESSAGE_EVENTS, RECEIVED, SENT, JsonLogger
 from tests.cli.command import LEAGUE, Running
 from tests.cli.leagues import said

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_league.check.transcript_check import validate_record
 from agent_league.cli.new import Language
-from agent_league.conformance.record import validate_record
-from tests.arena.guests import hosted
 from tests.cli.command import BOUND, LEAGUE_ID, Running, environment, free_ports, league, running, until
 from tests.conftest import PlanMaker
+from tests.launch.scripted_guests import hosted
 
 OLDEST_NODE = 20
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent_league.cli.lines import ManagerTerminal, tell_event
-from agent_league.cli.live import LeagueView, Silence, remark_on
+from agent_league.cli.manager_output import ManagerTerminal, tell_event
+from agent_league.cli.run_view import LeagueView, Silence, remark_on
 from agent_league.model.agents import Role
 from agent_league.model.events import (
     AgentRegistered,

@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.in_process import play_in_process
-from agent_league.arena.plan import LeagueRequest, make_plan
 from agent_league.cli.conversation_lanes import lanes
 from agent_league.cli.replay import Found, Walk
 from agent_league.cli.replay import replay as replay_command
@@ -24,7 +22,9 @@ from agent_league.cli.replay_keys import names_of
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.errors import UserError
-from agent_league.league.takeover import open_store
+from agent_league.launch.in_process import play_in_process
+from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.league.resume import open_store
 from agent_league.referee.replay import replay
 from agent_league.storage.base import Row, SeasonRow
 from agent_league.storage.paths import DataPaths

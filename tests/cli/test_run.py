@@ -16,17 +16,16 @@ from typing import Any
 
 import pytest
 
-from agent_league.cli.live import LeagueView
 from agent_league.cli.run import run
+from agent_league.cli.run_view import LeagueView
 from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.errors import PortInUse
-from agent_league.league.takeover import open_store, taken_up
+from agent_league.league.resume import open_store, taken_up
 from agent_league.log import MESSAGE_EVENTS
 from agent_league.model.events import LeagueCompleted
 from agent_league.model.results import StandingsRow
-from tests.arena.test_beginning import ANN
 from tests.cli.command import (
     BOUND,
     LEAGUE,
@@ -42,6 +41,7 @@ from tests.cli.command import (
     until,
 )
 from tests.conftest import PlanMaker
+from tests.launch.test_league_start import ANN
 
 NEVER_DONE = 60
 """Players of a league that is still running whenever a test interrupts it: 1770 matches."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent_league.cli.show import _about_match, _outcome
-from agent_league.league.takeover import open_store
+from agent_league.league.resume import open_store
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.storage.base import MatchRow, Saved
 from agent_league.storage.lock import locked

@@ -18,8 +18,8 @@ from agent_league.cli.app import app
 from agent_league.cli.simulate import _show
 from agent_league.config.home import make_home
 from agent_league.errors import UserError
+from agent_league.lab.counts import Meeting, Tally
 from agent_league.lab.scoreboard import Scoreboard
-from agent_league.lab.tally import Meeting, Tally
 from agent_league.lab.tournament import Tournament
 from tests.cli.command import BOUND, LEAGUE, alive, environment, league, until
 

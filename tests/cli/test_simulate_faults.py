@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from agent_league.cli.app import app
 from agent_league.errors import UserError
 from agent_league.testing import simulation
-from agent_league.testing.evidence import Evidence
+from agent_league.testing.league_evidence import Evidence
 
 SMALL = ["--players", "2", "--referees", "1"]
 

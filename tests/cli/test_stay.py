@@ -5,14 +5,14 @@ import signal
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from agent_league.arena.plan import LeagueRequest, make_plan
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.games.registry import GROUP
+from agent_league.launch.plan import LeagueRequest, make_plan
 from agent_league.model.events import LeagueCompleted, MatchFinished
 from agent_league.model.results import Outcome
-from tests.arena.guests import hosted
 from tests.cli.command import Running, free_ports, running, until
+from tests.launch.scripted_guests import hosted
 
 BUILT_IN = [point.name for point in entry_points(group=GROUP) if point.value.startswith("agent_league.games.")]
 SHORT = {"prisoners_dilemma": {"repeat": 5}, "odds_and_evens": {"repeat": 5}, "rock_paper_scissors": {"first_to": 2}}

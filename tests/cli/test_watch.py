@@ -12,19 +12,20 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from agent_league.arena.hosting import serve
-from agent_league.arena.live_feed import WITHOUT_FEED, Changed, NotConnected, Remark, Update, Watching
-from agent_league.arena.seats import Seat
-from agent_league.cli.live import standings_table
-from agent_league.cli.watch_board import MOST_ROWS, Board
+from agent_league.agent.app import AgentApp
+from agent_league.cli.run_view import standings_table
+from agent_league.cli.watch_view import MOST_ROWS, Board
 from agent_league.errors import UserError
-from agent_league.league.season import Season
+from agent_league.http.server import HttpServer
+from agent_league.launch.agent_plan import Seat
+from agent_league.launch.live_feed import WITHOUT_FEED, Changed, NotConnected, Remark, Update, Watching
+from agent_league.launch.serving import serve
 from agent_league.league.settings import ManagerSettings
-from agent_league.transport.http_server import AgentApp, HttpServer
+from agent_league.league.state import Season
 from agent_league.web.app import WebApp
-from agent_league.web.chronicle import Chronicle
+from agent_league.web.league_history import Chronicle
+from agent_league.web.league_reader import Invitation, Reader
 from agent_league.web.live.sections import SECTIONS
-from agent_league.web.reader import Invitation, Reader
 from tests.cli.command import BOUND, LEAGUE, Running, free_ports
 from tests.cli.leagues import in_terminal
 from tests.conftest import PlanMaker

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent_league.arena.hosting import serve
-from agent_league.arena.plan import LeaguePlan
-from agent_league.arena.seats import Seat, Watchers
+from agent_league.launch.agent_plan import Seat, Watchers
+from agent_league.launch.plan import LeaguePlan
+from agent_league.launch.serving import serve
 from agent_league.model.events import AgentStateChanged, Event, LeagueCompleted, MatchFinished
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.storage.repositories import MatchRepository
-from tests.arena.guests import BOUND, hosted
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
 from tests.foreign.players import ForeignPlayer
 from tests.foreign.sample_referee import SampleReferee
 from tests.foreign.v1_player import V1Player
 from tests.foreign.web import Agent, Message
+from tests.launch.scripted_guests import BOUND, hosted
 
 A = TypeVar("A", bound=Agent)
 

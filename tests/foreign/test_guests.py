@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 
 from agent_league.players.observation import GameRecord
-from tests.arena.guests import BOUND
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
 from tests.foreign.managers import RoundsManager
@@ -20,6 +19,7 @@ from tests.foreign.stage import planned, play_with_referee, serving, started
 from tests.foreign.strange_managers import STRANGE_MANAGERS, IdManager, PollManager, RestManager, SilentIdManager
 from tests.foreign.strange_referees import STRANGE_REFEREES
 from tests.foreign.test_leagues import titles, watching
+from tests.launch.scripted_guests import BOUND
 
 Remembered = list[tuple[str, GameRecord]]
 

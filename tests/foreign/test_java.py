@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.arena.guests import hosted
 from tests.conftest import PlanMaker
 from tests.foreign.stage import Played, match_files, planned
+from tests.launch.scripted_guests import hosted
 
 AGENT = Path(__file__).with_name("JavaPlayer.java")
 STARTING = 120

@@ -8,13 +8,12 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from agent_league.arena.seats import Watchers
+from agent_league.agent.outbox import HEARING_SECONDS
+from agent_league.launch.agent_plan import Watchers
 from agent_league.model.events import AgentRegistered
 from agent_league.model.results import Outcome
-from agent_league.players.happenings import Happening, MatchOver
+from agent_league.players.events import Happening, MatchOver
 from agent_league.players.observation import GameRecord
-from agent_league.transport.outbox import HEARING_SECONDS
-from tests.arena.guests import BOUND, hosted
 from tests.conftest import PlanMaker
 from tests.foreign import players, referees
 from tests.foreign.managers import MANAGERS
@@ -27,6 +26,7 @@ from tests.foreign.stage import Played, planned, play_with_players, play_with_re
 from tests.foreign.v1_league import V1League
 from tests.foreign.v1_player import V1FramedPlayer, V1MovePlayer, V1Player
 from tests.foreign.web import Message
+from tests.launch.scripted_guests import BOUND, hosted
 
 TOLERATED: dict[type[ForeignPlayer], set[str]] = {
     SamplePlayer: set(),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.beginning import begin_anew
+from agent_league.launch.league_start import begin_anew
 from tests.conftest import PlanMaker
 from tests.foreign.players import ForeignPlayer
 from tests.foreign.stage import Played, planned, play_with_players

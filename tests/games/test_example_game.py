@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.arena.in_process import play_in_process
 from agent_league.games.registry import Game, game_types, load_game
+from agent_league.launch.in_process import play_in_process
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.game_contract import check_game
 from tests.cli.command import environment, league

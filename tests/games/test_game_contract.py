@@ -14,10 +14,10 @@ from agent_league.games.base import CHANCE, BadParameters, Move, State
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.games.even_odd.rules import EvenOddRules
 from agent_league.games.even_odd.wire import EvenOddWire
+from agent_league.games.game_messages import PlainWire
 from agent_league.games.kuhn_poker import KUHN_POKER
 from agent_league.games.kuhn_poker.rules import KuhnPokerRules
 from agent_league.games.registry import Game, game_types, load_game
-from agent_league.games.wire import PlainWire
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2 import ChooseParityResponse
 from agent_league.testing.game_contract import check_game

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.checks import check_games
-from agent_league.arena.in_process import play_in_process
-from agent_league.arena.plan import LeaguePlan
 from agent_league.config import ConfigLoader
 from agent_league.errors import ConfigError
 from agent_league.games.base import BadParameters
+from agent_league.games.game_trial import BrokenGame
 from agent_league.games.registry import UnknownGame, game_types, load_game, playable
-from agent_league.games.tryout import BrokenGame
+from agent_league.launch.config_checks import check_games
+from agent_league.launch.in_process import play_in_process
+from agent_league.launch.plan import LeaguePlan
 from agent_league.players.strategies import load_strategy
 from agent_league.storage.repositories import MatchRepository, PlayerHistoryRepository
 from agent_league.testing.strategy_contract import check_strategy_contract

@@ -16,8 +16,8 @@ from agent_league.games.fairness import draw_problem
 from agent_league.games.openspiel import SOURCE
 from agent_league.games.openspiel import rules as adapter
 from agent_league.games.openspiel.rules import OpenSpielRules, Position
+from agent_league.games.parameter_trial import begin
 from agent_league.games.registry import load_game, load_source
-from agent_league.games.trial import begin
 from agent_league.referee.verify.checks import verify_match
 from agent_league.testing.game_contract import check_game
 from tests.cli.command import league, ports

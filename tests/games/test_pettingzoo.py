@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.in_process import play_in_process
 from agent_league.errors import ConfigError
 from agent_league.games.base import CHANCE, BadParameters, Rules, State
 from agent_league.games.pettingzoo import SOURCE
 from agent_league.games.pettingzoo import rules as adapter
 from agent_league.games.pettingzoo.rules import PettingZooRules
 from agent_league.games.registry import load_game
+from agent_league.launch.in_process import play_in_process
 from agent_league.referee.verify.checks import verify_match
 from agent_league.testing.game_contract import check_game
 from tests.conftest import PlanMaker

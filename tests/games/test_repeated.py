@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.in_process import play_in_process
 from agent_league.games.base import CHANCE, BadParameters, winning_seat
 from agent_league.games.even_odd.wire import EvenOddWire
 from agent_league.games.registry import Game, game_types, load_game
 from agent_league.games.repeated import HOW_TO_REPEAT, Repeated
+from agent_league.launch.in_process import play_in_process
 from agent_league.storage.repositories import MatchRepository
 from tests.conftest import PlanMaker
 from tests.games.sticks import SECRET

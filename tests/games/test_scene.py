@@ -24,10 +24,10 @@ from agent_league.games.scene import (
     Tiles,
     scene_problem,
 )
-from agent_league.games.staging import SHOWN_ROUNDS, rounds_table, staged
+from agent_league.games.scene_view import SHOWN_ROUNDS, rounds_table, staged
 from agent_league.testing.game_contract import check_game
 from tests.games.test_built_in import GAMES
-from tests.games.test_show import NASTY
+from tests.games.test_text_view import NASTY
 
 PD = [["cooperate", "cooperate", 3, 3], ["cooperate", "defect", 0, 5], ["defect", "cooperate", 5, 0]]
 REPEATED = {"last": None, "repeat": 3, "first_to": None, "scores": [0.0, 0.0], "wins": [0, 0]}
@@ -251,7 +251,7 @@ def broken(*_: Any) -> Any:
 
 @pytest.mark.parametrize("scene", [broken, lambda *_: None, lambda *_: "x", lambda *_: Scene(())])
 def test_a_scene_that_breaks_down_or_can_t_be_drawn_is_none(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_league.games.staging.load_game", lambda name: drawn_by(scene))
+    monkeypatch.setattr("agent_league.games.scene_view.load_game", lambda name: drawn_by(scene))
     assert staged("drawn", {"heaps": [1, 2]}, None) is None
 
 

@@ -10,16 +10,16 @@ from typing import Any
 
 from mcp import Client
 
-from agent_league.arena.outside_seat import HostSeat
 from agent_league.config import ConfigLoader
 from agent_league.gateway.server import seat_server
+from agent_league.http.client import HttpCarrier
+from agent_league.launch.outside_player import HostSeat
 from agent_league.players.app import PlayerSettings
 from agent_league.players.observation import Strategy
 from agent_league.players.strategies.always import AlwaysOdd
 from agent_league.testing.peers import Script, ScriptedManager
-from agent_league.transport.http_client import HttpCarrier
-from tests.arena.guests import served
 from tests.cli.command import free_ports
+from tests.launch.scripted_guests import served
 
 BOUND = 60
 JsonObject = dict[str, Any]

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
+from agent_league.gateway.event_text import MOST_EVENTS, MOST_ROWS
 from agent_league.gateway.moves import LONGEST_MOVE
-from agent_league.gateway.words import MOST_EVENTS, MOST_ROWS
 from agent_league.players.deadline import MARGIN_SECONDS
-from agent_league.players.mailbox import KEPT_EVENTS, REMIND_SECONDS
+from agent_league.players.human import KEPT_EVENTS, REMIND_SECONDS
 from agent_league.players.strategies.always import AlwaysOdd
-from agent_league.protocol.quoting import LONGEST_TEXT
+from agent_league.protocol.quoted_text import LONGEST_TEXT
 from tests.cli.command import LEAGUE, Running, environment, free_ports, league, running
 from tests.gateway.host import hosting
 from tests.gateway.league import league_of, tool

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_league.cli.live import standings_table
+from agent_league.cli.run_view import standings_table
 from agent_league.gateway.screen import Screen
 
 if sys.platform == "win32":

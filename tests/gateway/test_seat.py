@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from agent_league.arena.outside_seat import HostSeat
 from agent_league.errors import LeagueFailed, PortInUse
 from agent_league.gateway.server import seat_server
-from agent_league.players.mailbox import Stopped
+from agent_league.launch.outside_player import HostSeat
+from agent_league.players.human import Stopped
 from agent_league.players.strategies.always import AlwaysOdd
 from agent_league.testing.peers import ScriptedManager, always, rubbish
-from tests.arena.guests import hosted, served
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
 from tests.games.toys import Toys, toys
 from tests.gateway.host import BOUND, hosting, settings_for
+from tests.launch.scripted_guests import hosted, served
 from tests.players.chair import game_over
 
 __all__ = ["toys"]

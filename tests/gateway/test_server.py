@@ -10,13 +10,13 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from agent_league.arena.outside_seat import HostSeat
 from agent_league.games.registry import load_game
-from agent_league.gateway import server, words
+from agent_league.gateway import event_text, server
+from agent_league.gateway.event_text import FIRST_ROWS, MOST_EVENTS, MOST_ROWS, MOST_TURNS
 from agent_league.gateway.moves import LONGEST_MOVE
-from agent_league.gateway.words import FIRST_ROWS, MOST_EVENTS, MOST_ROWS, MOST_TURNS
-from agent_league.players.happenings import RoundAnnounced
-from agent_league.players.mailbox import KEPT_EVENTS
+from agent_league.launch.outside_player import HostSeat
+from agent_league.players.events import RoundAnnounced
+from agent_league.players.human import KEPT_EVENTS
 from agent_league.players.strategies.always import AlwaysOdd
 from agent_league.testing.peers import always
 from tests.gateway.host import Host, hosting, settings_for
@@ -135,7 +135,7 @@ async def test_an_event_after_the_wait_is_over_comes_with_the_next_one(home: Pat
         await host.call("join_league")
         events = await host.seat.mailbox.wait(1, 0)
         host.seat.mailbox.add(RoundAnnounced(1))
-        assert words.news(host.seat, events, 1).after == 1
+        assert event_text.news(host.seat, events, 1).after == 1
 
 
 async def test_a_host_that_asks_from_too_high_a_number_is_told_the_next_event_and_the_right_number(home: Path) -> None:

@@ -11,20 +11,22 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.hosting import serve
-from agent_league.arena.seats import PlayerSeat
+from agent_league.check.scripted_agents import StandInManager
 from agent_league.config import ConfigLoader
-from agent_league.conformance.stand_ins import StandInManager
 from agent_league.errors import CallFailed, UserError
 from agent_league.games.registry import load_game
+from agent_league.http.client import HttpCarrier
+from agent_league.http.server import HttpServer
 from agent_league.lab.evaluation import evaluator
 from agent_league.lab.evaluation.criteria import Judgement, judge
 from agent_league.lab.evaluation.evaluator import Evaluator, Request
 from agent_league.lab.evaluation.findings import remarks
 from agent_league.lab.evaluation.model import Ending, Evaluation, Moves
 from agent_league.lab.evaluation.opponents import opponents_of
-from agent_league.lab.evaluation.practice import MOST_GUESTS, PRACTICE_LEAGUE
+from agent_league.lab.evaluation.private_league import MOST_GUESTS, PRACTICE_LEAGUE
 from agent_league.lab.evaluation.report import as_html, as_markdown
+from agent_league.launch.agent_plan import PlayerSeat
+from agent_league.launch.serving import serve
 from agent_league.players.app import PlayerSettings
 from agent_league.players.observation import Move, Observation
 from agent_league.players.strategies import load_strategy
@@ -32,10 +34,8 @@ from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.repositories import PlayerHistoryRepository
 from agent_league.testing.peers import Params, Raw, Script, ScriptedPlayer, hang
-from agent_league.transport.http_client import HttpCarrier
-from agent_league.transport.http_server import HttpServer
-from tests.arena.guests import served
 from tests.cli.command import free_ports
+from tests.launch.scripted_guests import served
 
 BOUND = 60
 EVEN_ODD = load_game("even_odd")
@@ -315,7 +315,7 @@ async def test_the_player_remembers_what_it_plays_in_a_private_league(home: Path
 
 
 async def test_a_player_of_another_league_is_told_what_to_do(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_league.lab.evaluation.visitor.COME_OVER_SECONDS", 0.1)
+    monkeypatch.setattr("agent_league.lab.evaluation.running_player.COME_OVER_SECONDS", 0.1)
     port = free_ports(3)
     elsewhere = StandInManager(port + 1, SigningKey.new())
     async with asyncio.timeout(BOUND):

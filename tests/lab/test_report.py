@@ -13,7 +13,6 @@ from agent_league.errors import UserError
 from agent_league.games.registry import load_game
 from agent_league.lab.evaluation.criteria import Judgement, judge
 from agent_league.lab.evaluation.findings import failed, results_sheet, sentence
-from agent_league.lab.evaluation.luck import chances_against_random
 from agent_league.lab.evaluation.model import (
     Chances,
     Conformance,
@@ -26,6 +25,7 @@ from agent_league.lab.evaluation.model import (
     times_of,
 )
 from agent_league.lab.evaluation.plots import duration, outcomes_plot, progress_plot, times_plot
+from agent_league.lab.evaluation.random_play import chances_against_random
 from agent_league.lab.evaluation.report import (
     FILES,
     as_html,

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
+from agent_league.lab.counts import Meeting, Tally, score, tallies
 from agent_league.lab.scoreboard import MOST_GROUPS, Scoreboard
 from agent_league.lab.statistics import Estimate, mean, rate
-from agent_league.lab.tally import Meeting, Tally, score, tallies
 
 
 def test_a_meeting_is_counted_from_both_sides() -> None:

@@ -13,10 +13,10 @@ import pytest
 
 from agent_league.errors import LeagueFailed, UserError
 from agent_league.games.base import BadParameters
+from agent_league.games.game_trial import BrokenGame
 from agent_league.games.nim.rules import NimRules
-from agent_league.games.tryout import BrokenGame
+from agent_league.lab.counts import Meeting, Tally
 from agent_league.lab.scoreboard import Scoreboard
-from agent_league.lab.tally import Meeting, Tally
 from agent_league.lab.tournament import Tournament
 from agent_league.lab.workers import play_all
 from agent_league.players import strategies

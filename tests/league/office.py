@@ -9,14 +9,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent_league.arena.rulebook import Rulebook, decider_of
 from agent_league.config import ConfigLoader
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.rulebook import Rulebook, decider_of
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import ScriptedPlayer, now
-from agent_league.transport.memory import MemoryNetwork
 from tests.league.scripted_referee import ScriptedReferee
 
 T = TypeVar("T")

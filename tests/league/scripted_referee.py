@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agent_league.http.carrier import Carrier
 from agent_league.testing.peers import Params, Script, ScriptedAgent, now
-from agent_league.transport.carrier import Carrier
 
 Verdict = Callable[[Mapping[str, Any]], dict[str, Any]]
 """From START_MATCH to the `result` of the report."""

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.arena.beginning import begin_anew
-from agent_league.arena.in_process import play_in_process, seated
-from agent_league.arena.seats import Watchers
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.agent_plan import Watchers
+from agent_league.launch.in_process import play_in_process, seated
+from agent_league.launch.league_start import begin_anew
 from agent_league.league.app import LeagueManager
-from agent_league.league.season import Phase
 from agent_league.league.settings import ManagerSettings
+from agent_league.league.state import Phase
 from agent_league.model.events import Event
 from agent_league.storage.paths import DataPaths
-from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import PlanMaker
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office, open_office, within

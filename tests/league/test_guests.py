@@ -11,8 +11,8 @@ import pytest
 
 from agent_league.config import ConfigLoader
 from agent_league.league.journal import in_line
-from agent_league.league.leases import longest_match
 from agent_league.league.roster import MOST_NOTES
+from agent_league.league.supervision import longest_match
 from agent_league.model.events import AgentStateChanged, LeagueCompleted, MatchFinished
 from agent_league.storage.memory import MemoryStore
 from agent_league.testing.peers import Params, Script, ScriptedPlayer, always

@@ -12,7 +12,7 @@ import pytest
 
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.league.journal import GROUP_SECONDS, Journal, Offload, in_line
-from agent_league.league.season import Phase
+from agent_league.league.state import Phase
 from agent_league.log import JsonLogger
 from agent_league.storage.base import Deposed, MatchRow, Row, StoreFailed
 from agent_league.storage.memory import MemoryStore

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.arena.beginning import begin_anew, lost_league
 from agent_league.errors import UserError
-from agent_league.league.takeover import open_store
+from agent_league.launch.league_start import begin_anew, lost_league
+from agent_league.league.resume import open_store
 from agent_league.model.events import StoreChanged
 from agent_league.storage.base import Row, StoreFailed
 from agent_league.storage.memory import MemoryStore

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from agent_league.arena.beginning import note_endpoint
 from agent_league.config import ConfigLoader
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.league_start import note_endpoint
 from agent_league.league.app import LeagueManager
 from agent_league.league.journal import in_line
 from agent_league.league.settings import ManagerSettings
@@ -18,7 +19,6 @@ from agent_league.referee.app import Referee
 from agent_league.storage.memory import Memory, MemoryStore
 from agent_league.testing.peers import Params
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
-from agent_league.transport.memory import MemoryNetwork
 from tests.players.chair import chair, player_settings
 from tests.referee.hall import referee_settings
 

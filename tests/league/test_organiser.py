@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.in_process import seated
-from agent_league.arena.seats import Watchers
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.agent_plan import Watchers
+from agent_league.launch.in_process import seated
 from agent_league.league.app import LeagueManager
 from agent_league.league.journal import in_line
-from agent_league.league.season import Phase
+from agent_league.league.state import Phase
 from agent_league.model.agents import AgentState
 from agent_league.model.events import (
     AgentStateChanged,
@@ -31,14 +32,13 @@ from agent_league.model.results import Outcome, Termination
 from agent_league.storage.memory import MemoryStore
 from agent_league.testing.peers import ScriptedPlayer, always, hang, now
 from agent_league.testing.virtual_time import in_virtual_time
-from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import PlanMaker
 from tests.league.conftest import OfficeMaker
 from tests.league.office import MANAGER, Office, at_work, open_office, within
 from tests.league.scripted_referee import ScriptedReferee
 from tests.league.test_guests import Guest
-from tests.league.test_prober import probes
-from tests.league.test_takeover import QUICK, Succession
+from tests.league.test_reachability import probes
+from tests.league.test_resume import QUICK, Succession
 
 OK = {"status": "ok"}
 DRAW: dict[str, Any] = {"winner": None, "score": {}}

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from agent_league.http.memory import MemoryNetwork
 from agent_league.league import conductor
 from agent_league.league.journal import in_line
 from agent_league.league.queries import Queries
-from agent_league.league.season import Season
+from agent_league.league.state import Season
 from agent_league.model.events import MatchFinished, RoundCompleted, RoundStarted
 from agent_league.model.results import StandingsRow
 from agent_league.storage.memory import Memory, MemoryStore
 from agent_league.testing.peers import Params, ScriptedPlayer
 from agent_league.testing.virtual_time import in_virtual_time
-from agent_league.transport.memory import MemoryNetwork
 from tests.league.conftest import OfficeMaker
 from tests.league.office import MANAGER, Office, at_work, open_office, within
 from tests.league.scripted_referee import ScriptedReferee, first_wins

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.in_process import play_in_process
+from agent_league.launch.in_process import play_in_process
 from agent_league.league.match_files import LARGEST_FILE, LARGEST_TRANSCRIPT
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.rulebook import decider_of
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.launch.rulebook import decider_of
 from agent_league.league.reports import (
     CONTRADICTED,
     LONGEST_DETAILS,

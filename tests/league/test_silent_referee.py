@@ -9,8 +9,8 @@ import pytest
 
 from agent_league.league.conductor import MOST_OVERDUE
 from agent_league.league.journal import in_line
-from agent_league.league.leases import longest_match
 from agent_league.league.player_refusals import read_refusals
+from agent_league.league.supervision import longest_match
 from agent_league.model.events import LeagueCompleted, MatchFinished, MatchNotTaken, MatchOverdue, RefereeWaitChanged
 from agent_league.model.results import MatchResult
 from agent_league.storage.memory import Memory, MemoryStore

@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from agent_league.transport.http_server import AgentApp, HttpServer
-from agent_league.transport.mcp.door import Door
+from agent_league.agent.app import AgentApp
+from agent_league.http.server import HttpServer
+from agent_league.mcp.server.gate import Door
+from tests.agent.answering_agent import Desk
 from tests.cli.command import free_ports
 from tests.mcp.fixture_server import make_fixture_server
-from tests.transport.desk import Desk
 
 
 @asynccontextmanager

@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from agent_league.http.client import HttpCarrier
 from agent_league.model.agents import Role
 from agent_league.model.events import LeagueCompleted
 from agent_league.testing.peers import ScriptedPlayer
-from agent_league.transport.http_client import HttpCarrier
-from tests.arena.guests import Watched, hosted, served
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
+from tests.launch.scripted_guests import Watched, hosted, served
 
 GUESTS = 2
 

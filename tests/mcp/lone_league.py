@@ -8,13 +8,13 @@ import json
 import sys
 from pathlib import Path
 
-from agent_league.arena.hosting import run_async, serve
-from agent_league.arena.plan import LeagueRequest, make_plan
-from agent_league.arena.seats import Watchers
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
+from agent_league.http.client import HttpCarrier
+from agent_league.launch.agent_plan import Watchers
+from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.launch.serving import run_async, serve
 from agent_league.model.events import Event, LeagueCompleted
-from agent_league.transport.http_client import HttpCarrier
 
 HEAVY = ("mcp", "mcp_types", "pydantic_ai", "openai")
 HANDSHAKE = {

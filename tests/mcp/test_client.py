@@ -23,9 +23,9 @@ from agent_league.protocol.prompts import PROMPTS
 from agent_league.protocol.resources import RESOURCES
 from tests.cli.command import free_ports, running
 from tests.conftest import PlanMaker
+from tests.http.wire import until
 from tests.mcp.clients import BOUND, MODES, connected
 from tests.mcp.league import League, league
-from tests.transport.wire import until
 
 ROOT = Path(__file__).parents[2]
 STANDINGS = "league://standings"

@@ -11,9 +11,9 @@ import pytest
 
 from agent_league.model.events import MatchFinished
 from agent_league.model.results import Outcome
-from tests.arena.guests import hosted
 from tests.cli.command import LEAGUE, free_ports, until
 from tests.conftest import PlanMaker
+from tests.launch.scripted_guests import hosted
 from tests.test_docs import ROOT
 
 BOUND = 60

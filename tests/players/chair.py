@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agent_league.arena.rulebook import Rulebook
 from agent_league.config import ConfigLoader
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.rulebook import Rulebook
 from agent_league.players.app import Player, PlayerSettings
-from agent_league.players.happenings import Happening
+from agent_league.players.events import Happening
 from agent_league.players.observation import Move, Observation, Strategy
 from agent_league.players.strategies.random_choice import RandomChoice
 from agent_league.testing.peers import Script, ScriptedManager
-from agent_league.transport.memory import MemoryNetwork
 
 PLAYER = "http://localhost:8101/mcp"
 LEAGUE = "league_2025_even_odd"

@@ -3,7 +3,7 @@
 import pytest
 
 from agent_league.games.registry import load_game
-from agent_league.lab.bout import Series
+from agent_league.lab.game_series import Series
 from agent_league.players.observation import GameRecord, Observation
 from agent_league.players.strategies import load_strategy
 

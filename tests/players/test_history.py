@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_league.log import JsonLogger
-from agent_league.players.happenings import MatchOver
+from agent_league.players.events import MatchOver
 from agent_league.players.history import SAVE_INTERVAL_SECONDS, SECONDS_PER_GAME, History
 from agent_league.players.observation import GameRecord
 from agent_league.players.sensors import LONGEST_MOVES

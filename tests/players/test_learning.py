@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent_league.games.registry import load_game
-from agent_league.lab.bout import Series
+from agent_league.lab.game_series import Series
 from agent_league.players import learning
 from agent_league.players.observation import GameRecord, Move, Observation
 from agent_league.players.strategies import load_strategy, table

@@ -14,7 +14,7 @@ from agent_league.games.connect_four import CONNECT_FOUR
 from agent_league.games.nim import NIM
 from agent_league.games.registry import Game, load_game
 from agent_league.games.tic_tac_toe import TIC_TAC_TOE
-from agent_league.lab.bout import Series
+from agent_league.lab.game_series import Series
 from agent_league.players.observation import Observation
 from agent_league.players.strategies import minimax
 from agent_league.players.strategies.minimax import Minimax, Search

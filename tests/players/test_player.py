@@ -15,16 +15,16 @@ from agent_league import players
 from agent_league.config import ConfigLoader
 from agent_league.errors import LeagueFailed
 from agent_league.games.registry import game_types
+from agent_league.http.memory import MemoryNetwork
 from agent_league.model.names import CHECK_LEAGUE
 from agent_league.players.app import Player
-from agent_league.players.happenings import Invited, Registered
+from agent_league.players.events import Invited, Registered
 from agent_league.players.strategies.random_choice import RandomChoice
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.v1.ids import league_uuid
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.testing.peers import ScriptedManager, always, hang, now
 from agent_league.testing.virtual_time import in_virtual_time
-from agent_league.transport.memory import MemoryNetwork
 from tests.players.chair import (
     LEAGUE,
     PLAYER,

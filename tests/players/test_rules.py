@@ -9,10 +9,10 @@ import pytest
 from agent_league.games.draw import commitment
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.games.registry import load_game
-from agent_league.games.show import drawn
+from agent_league.games.text_view import drawn
 from agent_league.players import sensors
 from agent_league.players.observation import Move, Observation
-from agent_league.players.scrutiny import Scrutiny
+from agent_league.players.result_check import Scrutiny
 from agent_league.protocol import v2
 from tests.games.toys import Toys, toys
 from tests.players.chair import Fixed, chair, game_over, invitation, move_call

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from agent_league.games.registry import load_game
-from agent_league.players.happenings import Invited, LeagueOver, MatchOver, RoundAnnounced, Trouble
-from agent_league.players.mailbox import FallbackPlayed, Turn
+from agent_league.players.events import Invited, LeagueOver, MatchOver, RoundAnnounced, Trouble
+from agent_league.players.human import FallbackPlayed, Turn
 from agent_league.players.observation import GameRecord, Observation
 from agent_league.players.sentences import for_people, sentence
 from tests.web.seasons import NOW

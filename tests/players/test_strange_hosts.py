@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent_league.players.happenings import LeagueOver, StandingsChanged
+from agent_league.http.caller import CALLER_ADDRESS
+from agent_league.players.events import LeagueOver, StandingsChanged
 from agent_league.protocol.tokens import SigningKey
 from agent_league.testing.peers import Params, now
-from agent_league.transport.caller import CALLER_ADDRESS
 from tests.players.chair import LEAGUE, Fixed, chair, game_over, invitation, parity_call
 
 OK = {"status": "ok"}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from agent_league.errors import ConfigError
 from agent_league.games.registry import game_types, load_game
-from agent_league.lab.bout import Series
+from agent_league.lab.game_series import Series
 from agent_league.log import JsonLogger
 from agent_league.players.decision import Decision
 from agent_league.players.observation import RECALLED, GameRecord, Move, Observation, Strategy, Thought

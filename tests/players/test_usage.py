@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.in_process import seated
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.in_process import seated
 from agent_league.league.app import LeagueManager
 from agent_league.model.agents import Role
 from agent_league.players.observation import Observation, Thought, Usage
 from agent_league.protocol import v2
 from agent_league.protocol.v1.translation import reply_to_v1, to_v2
-from agent_league.referee.reading import Reader
+from agent_league.referee.answers import Reader
 from agent_league.referee.verify import verify_match
 from agent_league.testing.peers import ScriptedPlayer
-from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import PlanMaker
 from tests.players.chair import Fixed, chair, move_call, parity_call
 from tests.protocol.examples_v1 import example

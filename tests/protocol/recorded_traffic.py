@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from agent_league.arena.in_process import play_in_process
+from agent_league.launch.in_process import play_in_process
 from tests.protocol.traffic import RecordingNetwork, make_league
 
 FOLDER = Path(__file__).parents[1] / "golden" / "traffic"

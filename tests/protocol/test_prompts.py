@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_league.arena.in_process import seated
 from agent_league.errors import Refusal
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.in_process import seated
 from agent_league.league.app import LeagueManager
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.prompts import PROMPTS, Call, Prompt, prompt_for
-from agent_league.protocol.quoting import LONGEST_QUOTE, LONGEST_TEXT, MOST_ITEMS, quoted
+from agent_league.protocol.quoted_text import LONGEST_QUOTE, LONGEST_TEXT, MOST_ITEMS, quoted
 from agent_league.testing.peers import ScriptedPlayer
-from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import PlanMaker
 from tests.league.conftest import OfficeMaker
 from tests.league.conftest import office as office  # noqa: PLC0414 - a fixture

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from agent_league.arena.in_process import seated
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.in_process import seated
 from agent_league.league.app import LeagueManager
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.resources import RESOURCES, Resource, resource_for, resource_uri
 from agent_league.protocol.tools import tool_form
-from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import PlanMaker
 
 MANAGER, REFEREE, PLAYER = Role.LEAGUE_MANAGER, Role.REFEREE, Role.PLAYER

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent_league.arena.in_process import endpoint_of, seated
 from agent_league.errors import ErrorCode
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.in_process import endpoint_of, seated
 from agent_league.league.app import LeagueManager
 from agent_league.protocol.methods import METHODS, Caller, Method
-from agent_league.protocol.tool_words import MEANINGS, WORDS
+from agent_league.protocol.tool_descriptions import MEANINGS, WORDS
 from agent_league.protocol.tools import PLAIN, ToolForm, tool_form
 from agent_league.testing.peers import always, now
-from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import PlanMaker
 from tests.league.conftest import OfficeMaker
 from tests.league.conftest import office as office  # noqa: PLC0414 - a fixture
@@ -280,6 +280,8 @@ def test_a_plain_answer_holds_nothing_that_its_schema_doesn_t_name(method: Metho
 
 
 def test_an_agent_that_is_never_asked_for_tools_never_makes_them() -> None:
-    code = "import sys, agent_league.arena.seats; print([name for name in sys.modules if 'protocol.tool' in name])"
+    code = (
+        "import sys, agent_league.launch.agent_plan; print([name for name in sys.modules if 'protocol.tool' in name])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.http.hosts import endpoint_problem
 from agent_league.league.roster import Reason
 from agent_league.model.agents import Role
 from agent_league.protocol import v1, v2
@@ -18,7 +19,6 @@ from agent_league.protocol.methods import METHODS
 from agent_league.protocol.v1.game import write_summary
 from agent_league.protocol.v1.ids import league_uuid
 from agent_league.protocol.v1.translation import Call, registration_to_v1, reply_to_v1, to_v2
-from agent_league.transport.hosts import endpoint_problem
 from tests.protocol.examples_v1 import BASE, MESSAGES, example
 
 LEAGUE = example("GAME_RESULT")["league_id"]

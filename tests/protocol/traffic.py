@@ -12,17 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agent_league.arena.in_process import endpoint_of, play_in_process, seated
-from agent_league.arena.plan import LeaguePlan, LeagueRequest, make_plan
-from agent_league.arena.seats import Agent
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.agent_plan import Agent
+from agent_league.launch.in_process import endpoint_of, play_in_process, seated
+from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_plan
 from agent_league.league.app import LeagueManager
-from agent_league.league.takeover import open_store
+from agent_league.league.resume import open_store
 from agent_league.players.app import Player
 from agent_league.protocol.tokens import SigningKey
 from agent_league.testing.peers import ScriptedPlayer, always, hang, now, rubbish
-from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import FAST
 from tests.protocol.examples import merged, requests_by_method
 

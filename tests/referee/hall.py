@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agent_league.arena.rulebook import Rulebook
 from agent_league.clock import Clock
 from agent_league.config import ConfigLoader
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.rulebook import Rulebook
 from agent_league.protocol.tokens import SigningKey
 from agent_league.referee.app import Referee
 from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import Params, Script, ScriptedManager, ScriptedPlayer, now
-from agent_league.transport.memory import MemoryNetwork
 
 REFEREE = "http://localhost:8001/mcp"
 LEAGUE = "league_2025_even_odd"

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.in_process import play_in_process
-from agent_league.arena.plan import LeagueRequest, make_plan
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.games.base import Move, State
 from agent_league.games.draw import commitment
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.games.even_odd.rules import EvenOddRules, parity
+from agent_league.launch.in_process import play_in_process
+from agent_league.launch.plan import LeagueRequest, make_plan
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import Params, Script, always, hang, rubbish
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from agent_league.agent.app import AgentApp
 from agent_league.errors import LeagueFailed
+from agent_league.http.client import HttpCarrier
+from agent_league.http.memory import MemoryNetwork
+from agent_league.http.server import HttpServer
 from agent_league.referee.app import Referee
 from agent_league.testing.peers import Params, ScriptedManager, ScriptedPlayer, always, hang
 from agent_league.testing.virtual_time import in_virtual_time
-from agent_league.transport.http_client import HttpCarrier
-from agent_league.transport.http_server import AgentApp, HttpServer
-from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import FAST, free_ports
 from tests.referee.hall import Hall, hall, referee_settings
 

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from agent_league.arena.in_process import play_in_process
 from agent_league.games.base import CHANCE, winning_seat
 from agent_league.games.registry import Game, load_game
+from agent_league.launch.in_process import play_in_process
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.referee.replay import Replay, known_of, replay
 from agent_league.storage.repositories import MatchRepository

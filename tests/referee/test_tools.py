@@ -392,7 +392,7 @@ async def test_the_state_of_the_referee_follows_its_life(home: Path) -> None:
 async def test_the_oldest_finished_matches_are_forgotten_but_their_files_stay(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_league.referee.past.KEPT_MATCHES", 2)
+    monkeypatch.setattr("agent_league.referee.finished_matches.KEPT_MATCHES", 2)
     async with hall(home) as match:
         match.pair()
         for number in range(1, 6):
@@ -406,7 +406,7 @@ async def test_the_oldest_finished_matches_are_forgotten_but_their_files_stay(
 async def test_a_match_that_is_played_again_is_not_forgotten_as_an_old_one(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_league.referee.past.KEPT_MATCHES", 1)
+    monkeypatch.setattr("agent_league.referee.finished_matches.KEPT_MATCHES", 1)
     async with hall(home, SIGNED, manager={"register_referee": accept_with_key}) as match:
         match.pair()
         match.seat("P03")

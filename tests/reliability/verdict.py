@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_league.league.takeover import open_store
+from agent_league.league.resume import open_store
 from agent_league.storage.base import DISMISSED, Saved
 from tests.cli.command import LEAGUE_ID, league, lines_of, ports
 from tests.reliability.terminals import Terminal, Terminals, json_of, told_matches

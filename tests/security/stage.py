@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agent_league.arena.in_process import endpoint_of, seated
-from agent_league.arena.plan import LeaguePlan
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.in_process import endpoint_of, seated
+from agent_league.launch.plan import LeaguePlan
 from agent_league.league.app import LeagueManager
+from agent_league.league.resume import open_store
 from agent_league.league.settings import ManagerSettings
-from agent_league.league.takeover import open_store
 from agent_league.players.app import Player
 from agent_league.protocol.tokens import SigningKey
 from agent_league.referee.app import Referee
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import Params, ScriptedPlayer, now
-from agent_league.transport.memory import MemoryNetwork
 from tests.protocol.traffic import make_league
 
 BOUND = 60

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 import yarl
 
-from agent_league.arena.plan import LeagueRequest, make_plan
 from agent_league.config import ConfigLoader
+from agent_league.http.carrier import MAX_BODY
+from agent_league.http.client import HttpCarrier
+from agent_league.http.hosts import endpoint_problem, plain_host
+from agent_league.launch.plan import LeagueRequest, make_plan
 from agent_league.model.events import MatchFinished
 from agent_league.testing.peers import ScriptedPlayer
-from agent_league.transport.carrier import MAX_BODY
-from agent_league.transport.hosts import endpoint_problem, plain_host
-from agent_league.transport.http_client import HttpCarrier
-from tests.arena.guests import hosted
 from tests.cli.command import free_ports
 from tests.conftest import FAST
+from tests.http.wire import Peer, raw_server, read_request, response
+from tests.launch.scripted_guests import hosted
 from tests.security.stage import files_in, staged
-from tests.transport.wire import Peer, raw_server, read_request, response
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ELSEWHERE = [

@@ -12,7 +12,7 @@ from typing import Any
 import jwt
 import pytest
 
-from agent_league.arena.beginning import begin_anew
+from agent_league.launch.league_start import begin_anew
 from agent_league.protocol.tokens import SigningKey
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import Params

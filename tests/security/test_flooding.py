@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.agent_app import app_of
-from agent_league.arena.seats import Agent, ManagerSeat, Seat
+from agent_league.agent.jsonrpc import MAX_BATCH, MAX_BATCH_ANSWER
+from agent_league.http.server import HttpServer
+from agent_league.launch.agent_app import app_of
+from agent_league.launch.agent_plan import Agent, ManagerSeat, Seat
+from agent_league.league.resume import open_store
 from agent_league.league.roster import MAX_REFEREES
-from agent_league.league.season import MOST_FAILURES
-from agent_league.league.takeover import open_store
+from agent_league.league.state import MOST_FAILURES
 from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentStateChanged, Event, MatchFinished
-from agent_league.transport.http_server import HttpServer
-from agent_league.transport.jsonrpc import MAX_BATCH, MAX_BATCH_ANSWER
+from tests.http.wire import Connection, request
 from tests.league.office import LEAGUE_ID, Office, open_office, within
 from tests.league.scripted_referee import first_wins
 from tests.security.stage import files_in, staged
-from tests.transport.wire import Connection, request
 
 ADDRESS = "http://localhost:8199/mcp"
 FLOOD = 2000

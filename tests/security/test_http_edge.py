@@ -17,20 +17,19 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.agent_app import app_of
-from agent_league.arena.in_process import seated
-from agent_league.arena.seats import NO_WATCHERS, Seat
+from agent_league.agent.jsonrpc import read_reply
 from agent_league.errors import BadAnswer, CallFailed, PeerTimeout, PeerUnreachable
+from agent_league.http.carrier import MAX_BODY
+from agent_league.http.client import HttpCarrier
+from agent_league.http.limits import Limits
+from agent_league.http.memory import MemoryNetwork
+from agent_league.http.server import HttpServer
+from agent_league.launch.agent_app import app_of
+from agent_league.launch.agent_plan import NO_WATCHERS, Seat
+from agent_league.launch.in_process import seated
 from agent_league.league.settings import ManagerSettings
-from agent_league.transport.carrier import MAX_BODY
-from agent_league.transport.http_client import HttpCarrier
-from agent_league.transport.http_connections import Limits
-from agent_league.transport.http_server import HttpServer
-from agent_league.transport.jsonrpc import read_reply
-from agent_league.transport.memory import MemoryNetwork
 from tests.conftest import FAST
-from tests.protocol.traffic import make_league
-from tests.transport.wire import (
+from tests.http.wire import (
     LIMIT,
     Connection,
     Peer,
@@ -44,6 +43,7 @@ from tests.transport.wire import (
     response,
     until,
 )
+from tests.protocol.traffic import make_league
 
 ASKED = {"manager": "get_standings", "referee": "get_match_state", "player": "get_player_state"}
 """For each role a question that anybody may ask."""

@@ -13,9 +13,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from agent_league.http.carrier import MAX_BODY
+from agent_league.mcp.server.open_sessions import MOST_OF_ONE_NETWORK
 from agent_league.model.agents import Role
-from agent_league.transport.carrier import MAX_BODY
-from agent_league.transport.mcp.open_sessions import MOST_OF_ONE_NETWORK
 from tests.conftest import PlanMaker
 from tests.mcp.league import league
 

@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from agent_league.arena.solo import remark, tell
-from agent_league.cli.lines import tell_event
-from agent_league.cli.live import LeagueView, standings_table
+from agent_league.cli.manager_output import tell_event
 from agent_league.cli.options import say
+from agent_league.cli.run_view import LeagueView, standings_table
+from agent_league.launch.play_function import remark, tell
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentRegistered, AgentStateChanged, Event, LeagueCompleted, RoundCompleted
 from agent_league.model.results import StandingsRow
-from agent_league.players.happenings import MatchOver
+from agent_league.players.events import MatchOver
 from agent_league.players.observation import GameRecord
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import ScriptedManager, always
-from tests.arena.guests import served
 from tests.cli.command import environment, free_ports
 from tests.conftest import PlanMaker
+from tests.launch.scripted_guests import served
 from tests.league.office import LEAGUE_ID
 from tests.security.stage import files_in, staged
 

@@ -12,8 +12,8 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
-from agent_league.arena.plan import LeaguePlan
-from agent_league.transport import session
+from agent_league.agent import registration
+from agent_league.launch.plan import LeaguePlan
 from tests.conftest import PlanMaker
 from tests.foreign.sample_manager import SampleManager
 from tests.foreign.stage import planned, serving, started
@@ -84,7 +84,7 @@ async def league_elsewhere(made: LeaguePlan, monkeypatch: pytest.MonkeyPatch) ->
     async def elsewhere(endpoint: str) -> frozenset[str]:
         return ELSEWHERE
 
-    monkeypatch.setattr(session, "find_machines", elsewhere)
+    monkeypatch.setattr(registration, "find_machines", elsewhere)
     async with AsyncExitStack() as stack:
         manager = await stack.enter_async_context(started(SampleManager(made.manager.port, 3, 1)))
         await stack.enter_async_context(serving([*made.referees, *made.players]))

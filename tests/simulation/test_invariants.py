@@ -12,9 +12,9 @@ import pytest
 from agent_league.errors import PeerTimeout
 from agent_league.storage.base import MatchRow
 from agent_league.testing import simulation
-from agent_league.testing.evidence import Evidence, Said
 from agent_league.testing.faults import make_scenario
 from agent_league.testing.invariants import INVARIANTS
+from agent_league.testing.league_evidence import Evidence, Said
 
 Tamper = Callable[[Evidence], None]
 SEED = 5

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from agent_league.testing.lives import Life, MortalLoop
+from agent_league.testing.agent_lives import Life, MortalLoop
 
 Deed = Callable[[list[str]], Awaitable[None]]
 

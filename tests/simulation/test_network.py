@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from agent_league.errors import PeerTimeout, PeerUnreachable
+from agent_league.testing.agent_lives import Life, MortalLoop
 from agent_league.testing.faults import Fault, Scenario
-from agent_league.testing.lives import Life, MortalLoop
 from agent_league.testing.network import FaultyNetwork, Trace
 
 QUIET = Scenario(seed=1, players=2, referees=1, matches_per_round=None, concurrent_matches=1, latency=0.1)

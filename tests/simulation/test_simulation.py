@@ -10,7 +10,7 @@ import pytest
 
 from agent_league.games.draw import draw
 from agent_league.league.journal import Journal
-from agent_league.league.season import Season
+from agent_league.league.state import Season
 from agent_league.model.results import MatchResult
 from agent_league.referee import play
 from agent_league.storage.memory import MemoryStore
@@ -79,7 +79,7 @@ def acknowledge_before_commit(patches: pytest.MonkeyPatch) -> None:
 
 
 def forget_results_on_restart(patches: pytest.MonkeyPatch) -> None:
-    patches.setattr("agent_league.league.season.result_of", lambda row: None)
+    patches.setattr("agent_league.league.state.result_of", lambda row: None)
 
 
 def take_any_result(patches: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 
 from starlette.types import ASGIApp, Message, Scope
 
-from agent_league.web.framing import read_page, write_page
+from agent_league.web.league_reader import Reader
 from agent_league.web.page import Page
-from agent_league.web.reader import Reader
+from agent_league.web.page_frame import read_page, write_page
 from agent_league.web.site import LiveSite, Site
 
 NOTHING = "\N{EN DASH}"

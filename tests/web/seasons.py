@@ -7,13 +7,13 @@ from random import Random
 
 from agent_league.config.models import LeagueConfig, Participants, Scheduling, SystemConfig
 from agent_league.league.roster import Application
-from agent_league.league.season import Keep, Phase, Season
+from agent_league.league.state import Keep, Phase, Season
 from agent_league.model.agents import Role
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import Pairing, Round
 from agent_league.storage.base import SeasonRow
-from agent_league.web.chronicle import Chronicle
-from agent_league.web.reader import Reader
+from agent_league.web.league_history import Chronicle
+from agent_league.web.league_reader import Reader
 
 NOW = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
 AT_ONCE = 2

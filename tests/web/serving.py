@@ -10,9 +10,10 @@ import orjson
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from agent_league.transport.http_connections import Limits
-from agent_league.transport.http_server import AgentApp, HttpServer, Pages
-from agent_league.transport.rate_limit import RateLimit
+from agent_league.agent.app import AgentApp, Pages
+from agent_league.http.limits import Limits
+from agent_league.http.rate_limit import RateLimit
+from agent_league.http.server import HttpServer
 from tests.sse import frames
 
 

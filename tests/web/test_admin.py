@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.web.framing import read_page, write_page
+from agent_league.web.league_reader import Reader
+from agent_league.web.page_frame import read_page, write_page
 from agent_league.web.pages.overview import OVERVIEW
-from agent_league.web.reader import Reader
 from agent_league.web.site import FileSite, LiveSite, Site
 from tests.web.seasons import reader_of, season_of
 

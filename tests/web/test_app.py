@@ -14,13 +14,13 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from agent_league.errors import Refusal
+from agent_league.http.rate_limit import RateLimit
 from agent_league.log import JsonLogger
-from agent_league.transport.rate_limit import RateLimit
 from agent_league.web import app as web_app
 from agent_league.web.app import WebApp
+from agent_league.web.league_reader import Reader
 from agent_league.web.page import NoSuchThing, Page, Told, no_such
 from agent_league.web.pages import PAGES
-from agent_league.web.reader import Reader
 from tests.web.seasons import play_on, reader_of, season_of
 from tests.web.serving import visiting
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.league.season import Season
+from agent_league.league.state import Season
 from agent_league.model.results import FAULT, MatchResult, Outcome, Termination
 from agent_league.web.pages.cross_table import CROSS_TABLE
 from tests.web.browsing import Element, cells, shown, text_of

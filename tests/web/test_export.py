@@ -10,8 +10,8 @@ import pytest
 
 from agent_league.errors import UserError
 from agent_league.web.export.site_files import MANIFEST, Written, claim, finish, places, write_assets, write_places
+from agent_league.web.league_reader import Reader
 from agent_league.web.pages import PAGES
-from agent_league.web.reader import Reader
 from tests.cli.leagues import play
 from tests.harm import ATTRIBUTE, FORMULA, SCRIPT
 from tests.web.seasons import reader_of, season_of
@@ -93,8 +93,8 @@ def test_every_link_leads_to_a_file_of_the_folder(site: Path) -> None:
 
 
 def test_a_played_league_with_its_conversations_is_whole_too(tmp_path: Path) -> None:
-    from agent_league.arena.stored_leagues import find_league
     from agent_league.config import ConfigLoader
+    from agent_league.launch.stored_leagues import find_league
 
     home = tmp_path / "SHARED"
     play(home, players=3, referees=1)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.league.season import Season
+from agent_league.league.state import Season
 from agent_league.model.results import FAULT, MatchResult, Outcome, Termination
 from agent_league.web.app import WebApp
+from agent_league.web.league_reader import Reader
 from agent_league.web.page import Page
 from agent_league.web.pages import PAGES
-from agent_league.web.reader import Reader
 from tests.harm import BIDI, SCRIPT
 from tests.web.browsing import Element, get, parsed, text_of
 from tests.web.seasons import play_on, reader_of, season_of

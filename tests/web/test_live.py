@@ -11,16 +11,16 @@ import orjson
 import pytest
 from starlette.exceptions import HTTPException
 
+from agent_league.http.limits import Limits
 from agent_league.log import JsonLogger
-from agent_league.transport.http_connections import Limits
 from agent_league.web.app import WebApp
+from agent_league.web.league_reader import Reader
 from agent_league.web.live import feed as web_live
 from agent_league.web.live.feed import Live
 from agent_league.web.live.sections import SECTIONS, Data, Section, read_progress
-from agent_league.web.reader import Reader
 from agent_league.web.rendering import render
 from agent_league.web.site import LiveSite
-from tests.transport.wire import until
+from tests.http.wire import until
 from tests.web.seasons import play_on, reader_of, season_of
 from tests.web.serving import Visitor, visiting
 

@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
-from agent_league.arena.in_process import play_in_process, seated
 from agent_league.errors import PeerUnreachable
 from agent_league.games.registry import load_game
+from agent_league.http.client import HttpCarrier
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.in_process import play_in_process, seated
 from agent_league.league.app import LeagueManager
 from agent_league.model.addresses import without_addresses
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.storage.files import write_json
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import Params, ScriptedPlayer, hang
-from agent_league.transport.http_client import HttpCarrier
-from agent_league.transport.memory import MemoryNetwork
-from agent_league.web.framing import read_page, write_page
+from agent_league.web.league_reader import Reader
 from agent_league.web.match import conversation as conversation_module
 from agent_league.web.match.conversation import LONGEST_JSON, MOST_ENTRIES, conversation, pretty
 from agent_league.web.page import NoSuchThing
+from agent_league.web.page_frame import read_page, write_page
 from agent_league.web.pages.match import MATCH, MOST_STEPS
-from agent_league.web.reader import Reader
 from agent_league.web.site import FileSite, LiveSite, Site
 from tests.cli.command import free_ports
 from tests.conftest import FAST, PlanMaker

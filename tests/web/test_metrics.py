@@ -14,12 +14,12 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from agent_league.arena.hosting import serve
-from agent_league.arena.in_process import seated
-from agent_league.arena.seats import Seat
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.agent_plan import Seat
+from agent_league.launch.in_process import seated
+from agent_league.launch.serving import serve
 from agent_league.league.app import LeagueManager
 from agent_league.model.agents import Role
-from agent_league.transport.memory import MemoryNetwork
 from agent_league.web.metrics import METRICS, Kind, MetricsPage
 from tests.cli.command import free_ports
 from tests.conftest import FAST, PlanMaker
@@ -158,7 +158,7 @@ async def test_every_agent_serves_them_also_without_pages(plan: PlanMaker) -> No
 
 def test_an_agent_that_nobody_measures_does_not_load_the_library() -> None:
     script = (
-        "import sys, agent_league.arena.hosting, agent_league.players.app; print('prometheus_client' in sys.modules)"
+        "import sys, agent_league.launch.serving, agent_league.players.app; print('prometheus_client' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=BOUND, check=True)
     assert said.stdout == "False\n"

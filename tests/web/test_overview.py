@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from agent_league.agent.metrics import Meter
 from agent_league.model.agents import Role
 from agent_league.model.events import LeagueCompleted, RoundCompleted
 from agent_league.model.results import MatchResult, Outcome, Termination
-from agent_league.transport.meter import Meter
-from agent_league.web.chronicle import Chronicle
-from agent_league.web.framing import read_page, write_page
+from agent_league.web.league_history import Chronicle
+from agent_league.web.league_reader import Invitation, Reader
 from agent_league.web.live.news import sentence_of
 from agent_league.web.live.sections import SHOWN_NEWS, read_agents, read_feed, read_progress, read_round, read_standings
+from agent_league.web.page_frame import read_page, write_page
 from agent_league.web.pages.overview import OVERVIEW
-from agent_league.web.reader import Invitation, Reader
 from agent_league.web.site import FileSite, LiveSite, Site
 from tests.harm import BIDI, ESCAPE, IMAGE, SCRIPT, TEMPLATE
 from tests.web.seasons import play_on, reader_of, season_of

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent_league.web.framing import read_page, write_page
+from agent_league.web.league_reader import Invitation, Reader, SeatsOffered
+from agent_league.web.page_frame import read_page, write_page
 from agent_league.web.pages.play import PLAY
-from agent_league.web.reader import Invitation, Reader, SeatsOffered
 from agent_league.web.site import LiveSite
 from tests.web.seasons import reader_of, season_of
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from agent_league.arena.in_process import play_in_process
-from agent_league.league.season import Season
+from agent_league.launch.in_process import play_in_process
+from agent_league.league.state import Season
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.storage.files import write_json
 from agent_league.storage.paths import DataPaths

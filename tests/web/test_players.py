@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
+from agent_league.agent.metrics import Meter
 from agent_league.model.results import MatchResult, Outcome, Termination
-from agent_league.transport.meter import Meter
-from agent_league.web.chronicle import Chronicle
+from agent_league.web.league_history import Chronicle
+from agent_league.web.league_reader import Reader
 from agent_league.web.pages.player import PLAYER
 from agent_league.web.pages.players import PLAYERS
 from agent_league.web.pages.referees import REFEREES
 from agent_league.web.pages.schedule import SCHEDULE
-from agent_league.web.reader import Reader
 from tests.web.browsing import NOTHING, shown, text_of
 from tests.web.seasons import reader_of, season_of
 

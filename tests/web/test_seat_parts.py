@@ -8,7 +8,7 @@ import pytest
 
 from agent_league.games.registry import load_game
 from agent_league.model.results import StandingsRow
-from agent_league.players.mailbox import Turn
+from agent_league.players.human import Turn
 from agent_league.players.observation import GameRecord, Observation
 from agent_league.web.page import Told
 from agent_league.web.play.parts import around, option_of, said, write

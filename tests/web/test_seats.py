@@ -9,12 +9,12 @@ from typing import Any
 import aiohttp
 import pytest
 
-from agent_league.arena.plan import LeaguePlan
+from agent_league.launch.plan import LeaguePlan
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import MatchFinished
 from agent_league.model.results import Outcome
 from agent_league.players.app import PlayerSettings
-from agent_league.web.play import guests as seats
+from agent_league.web.play import seats
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
 from tests.harm import SCRIPT
@@ -221,7 +221,7 @@ async def test_a_manager_may_offer_no_seats_or_no_pages_at_all(
 async def test_no_more_pages_are_open_on_a_seat_than_a_person_can_need(
     plan: PlanMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_league.web.play.desk.MOST_TABS", 1)
+    monkeypatch.setattr("agent_league.web.play.requests.MOST_TABS", 1)
     async with visited(league(plan, players=3), guests=2) as browser:
         page = await browser.take("Ada")
         stream = page.follow()

@@ -10,8 +10,8 @@ from typing import Any
 
 import aiohttp
 
-from agent_league.arena.plan import LeaguePlan
-from tests.arena.guests import Watched, hosted
+from agent_league.launch.plan import LeaguePlan
+from tests.launch.scripted_guests import Watched, hosted
 from tests.sse import frames
 from tests.web.serving import Visitor
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from agent_league.cli.commands import as_typed, spell_command
+from agent_league.cli.command_text import as_typed, spell_command
 from agent_league.cli.exit_codes import FAILED, INTERRUPTED, WRONG_INPUT
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.model.names import printable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_league.cli.agents import Manager, manager_of
-from agent_league.cli.commands import home_option
+from agent_league.cli.command_text import home_option
 from agent_league.cli.options import Game, Home, open_existing_home, say
 from agent_league.config import ConfigLoader
 
@@ -89,9 +89,9 @@ def _meant(
     home: Path, loader: ConfigLoader, manager: str | None, league_id: str | None, game: str | None
 ) -> tuple[str, str]:
     """The league and its manager's endpoint: what was typed, else what is being conducted in this folder."""
-    from agent_league.arena.beginning import conducted
     from agent_league.errors import UserError
-    from agent_league.transport.hosts import place_of
+    from agent_league.http.hosts import place_of
+    from agent_league.launch.league_start import conducted
 
     asked = loader.load_league(league_id, game).league_id if league_id or game else None
     here = {
@@ -115,9 +115,9 @@ def _command(
     **fields: str,
 ) -> None:
     """Has the manager do something in the organiser's name."""
-    from agent_league.arena.hosting import run_async
     from agent_league.clock import SystemClock, format_utc
     from agent_league.errors import UserError
+    from agent_league.launch.serving import run_async
     from agent_league.storage.paths import DataPaths
 
     token_file = token_file or DataPaths(home).admin_token(league_id)
@@ -147,9 +147,9 @@ def _command(
 
 
 async def _ask(manager: str, method: str, message: "Message") -> None:
+    from agent_league.agent.client import Line
     from agent_league.errors import CallFailed, LeagueFailed, PeerUnreachable
-    from agent_league.transport.http_client import HttpCarrier
-    from agent_league.transport.peer import Line
+    from agent_league.http.client import HttpCarrier
 
     carrier = HttpCarrier()
     try:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from agent_league.cli.commands import home_option, write_options
+from agent_league.cli.command_text import home_option, write_options
 from agent_league.cli.options import (
     ExitWhenDone,
     FreePort,
@@ -62,8 +62,11 @@ def manager(
     the file of a league that you name splits it. A league of --game GAME has an id and data of its own, league_GAME,
     unless --league-id names another.
     """
-    from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.beginning import (
+    from agent_league.cli.manager_output import ManagerTerminal
+    from agent_league.launch.addresses import own_endpoint
+    from agent_league.launch.agent_plan import ManagerSeat, Watchers
+    from agent_league.launch.config_checks import check_size, chosen_league, v1_league
+    from agent_league.launch.league_start import (
         alone,
         begin_anew,
         conducted,
@@ -73,11 +76,8 @@ def manager(
         progress,
         unfinished,
     )
-    from agent_league.arena.checks import check_size, chosen_league, v1_league
-    from agent_league.arena.hosting import check_ports, run_async
-    from agent_league.arena.seats import ManagerSeat, Watchers
-    from agent_league.arena.solo import serve_until_interrupted
-    from agent_league.cli.lines import ManagerTerminal
+    from agent_league.launch.play_function import serve_until_interrupted
+    from agent_league.launch.serving import check_ports, run_async
     from agent_league.league.settings import ManagerSettings
     from agent_league.storage.paths import DataPaths
 
@@ -161,11 +161,11 @@ def referee(
 
     With a --port and neither --referee-id nor --name it is the referee that agents_config.json has at this port.
     """
-    from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.checks import check_games
-    from agent_league.arena.hosting import check_ports, first_free, run_async
-    from agent_league.arena.seats import RefereeSeat, Watchers
-    from agent_league.arena.solo import serve_until_interrupted, tell_waiting
+    from agent_league.launch.addresses import own_endpoint
+    from agent_league.launch.agent_plan import RefereeSeat, Watchers
+    from agent_league.launch.config_checks import check_games
+    from agent_league.launch.play_function import serve_until_interrupted, tell_waiting
+    from agent_league.launch.serving import check_ports, first_free, run_async
     from agent_league.referee.settings import RefereeSettings
 
     _check_id("--referee-id", referee_id, "REF01")
@@ -236,13 +236,13 @@ def player(
 
     With a --port and neither --player-id nor --name it is the player that agents_config.json has at this port.
     """
-    from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.checks import usable_strategies, with_model
-    from agent_league.arena.hosting import check_ports, first_free, run_async
-    from agent_league.arena.seats import PlayerSeat, Watchers
-    from agent_league.arena.solo import serve_until_interrupted, tell, tell_waiting
     from agent_league.errors import UserError
     from agent_league.games.registry import game_types
+    from agent_league.launch.addresses import own_endpoint
+    from agent_league.launch.agent_plan import PlayerSeat, Watchers
+    from agent_league.launch.config_checks import usable_strategies, with_model
+    from agent_league.launch.play_function import serve_until_interrupted, tell, tell_waiting
+    from agent_league.launch.serving import check_ports, first_free, run_async
     from agent_league.players.app import PlayerSettings
 
     _check_id("--player-id", player_id, "P01")
@@ -284,7 +284,7 @@ def player(
 
 def manager_of(address: str | None, loader: ConfigLoader) -> str:
     """The manager's endpoint: what was typed, or what agents_config.json says."""
-    from agent_league.arena.addresses import manager_endpoint
+    from agent_league.launch.addresses import manager_endpoint
 
     return manager_endpoint(address) if address else loader.load_agents().league_manager.endpoint
 

@@ -15,8 +15,8 @@ from agent_league.model.agents import Role
 from agent_league.model.names import printable
 
 if TYPE_CHECKING:
-    from agent_league.conformance.bench import Options
-    from agent_league.conformance.steps import Outcome, Report
+    from agent_league.check.steps import Outcome, Report
+    from agent_league.check.subject import Options
 
 Watch = Callable[["Outcome"], Any]
 
@@ -78,8 +78,8 @@ def check(
         raise typer.Exit(_check_record(Path(record), as_json=json))
     for path in filter(None, (junit, html)):
         _try_out(path)
-    from agent_league.conformance.bench import Options
-    from agent_league.conformance.reports import Terminal
+    from agent_league.check.reports import Terminal
+    from agent_league.check.subject import Options
 
     terminal = Terminal(in_full=verbose)
     options = Options(timeout=timeout, wait=wait, admin_token=_admin_token(admin_token_file))
@@ -104,8 +104,8 @@ def check(
 def _check_one(
     url: str, role: Role | None, options: "Options", manager_port: int | None, *, strict: bool, watch: Watch
 ) -> "Report":
-    from agent_league.arena.hosting import run_async
-    from agent_league.conformance.check import check_agent
+    from agent_league.check.check import check_agent
+    from agent_league.launch.serving import run_async
 
     found: list[Report] = []
 
@@ -119,8 +119,8 @@ def _check_one(
 
 
 def _check_ourselves(options: "Options", *, strict: bool, watch: Watch) -> "list[Report]":
-    from agent_league.arena.hosting import run_async
     from agent_league.cli.check_self import check_ourselves
+    from agent_league.launch.serving import run_async
 
     found: list[Report] = []
 
@@ -132,7 +132,7 @@ def _check_ourselves(options: "Options", *, strict: bool, watch: Watch) -> "list
 
 
 def _check_record(path: Path, *, as_json: bool) -> int:
-    from agent_league.conformance.record import validate_record
+    from agent_league.check.transcript_check import validate_record
 
     report = validate_record(path)
     if as_json:
@@ -174,7 +174,7 @@ def _print(lines: Iterable[str]) -> None:
 
 
 def _write(reports: "Sequence[Report]", *, as_json: bool, junit: Path | None, html: Path | None) -> None:
-    from agent_league.conformance import reports as forms
+    from agent_league.check import reports as forms
 
     if as_json:
         put_out(forms.as_json(reports).encode())

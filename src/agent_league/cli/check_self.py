@@ -8,13 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agent_league.arena.hosting import serve
-from agent_league.arena.seats import ManagerSeat, PlayerSeat, RefereeSeat, Seat
+from agent_league.check.check import check_agent
+from agent_league.check.steps import Outcome, Report
+from agent_league.check.subject import Options
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.conformance.bench import Options
-from agent_league.conformance.check import check_agent
-from agent_league.conformance.steps import Outcome, Report
+from agent_league.launch.agent_plan import ManagerSeat, PlayerSeat, RefereeSeat, Seat
+from agent_league.launch.serving import serve
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import Role
 from agent_league.players.app import PlayerSettings

@@ -115,8 +115,8 @@ async def _evaluated(request: "Request", watch: "Watch") -> "Evaluation":
     """What was found, also where Ctrl-C ended it."""
     import asyncio
 
-    from agent_league.arena.solo import interruption
     from agent_league.lab.evaluation.evaluator import Evaluator
+    from agent_league.launch.play_function import interruption
 
     evaluator = Evaluator(request, watch, say)
     running = asyncio.create_task(evaluator.run())

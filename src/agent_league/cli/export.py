@@ -18,9 +18,9 @@ from agent_league.cli.options import LookedAt, Store, open_league, put_out, say
 from agent_league.errors import LeagueFailed, UserError
 
 if TYPE_CHECKING:
-    from agent_league.arena.stored_leagues import Found
+    from agent_league.launch.stored_leagues import Found
     from agent_league.web.export.site_files import Place, Written
-    from agent_league.web.reader import Reader
+    from agent_league.web.league_reader import Reader
 
 STDOUT = "-"
 AT_A_TIME = 250

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.commands import as_typed, spell_command
+from agent_league.cli.command_text import as_typed, spell_command
 from agent_league.cli.options import Home, config_here, put_out
 from agent_league.config import ConfigLoader, GamesRegistry
 from agent_league.errors import AgentLeagueError, UserError
@@ -28,8 +28,8 @@ def games(
 
     Games of other packages are among them, and the sources of many games, such as openspiel.
     """
-    from agent_league.arena.checks import configured_game
     from agent_league.games.registry import source_names
+    from agent_league.launch.config_checks import configured_game
 
     loader = config_here(home)
     registry = loader.load_games_registry() if loader else GamesRegistry(games=())
@@ -46,8 +46,8 @@ def games(
 
 def _all(loader: ConfigLoader | None, registry: GamesRegistry) -> dict[str, Any]:
     """All games and sources; one that somebody else has broken is told with what is wrong with it."""
-    from agent_league.arena.checks import configured_game
     from agent_league.games.registry import game_types, load_source, source_names
+    from agent_league.launch.config_checks import configured_game
 
     found: list[dict[str, Any]] = []
     for game_type in game_types():
@@ -77,7 +77,7 @@ def _told(game: "Game", registry: GamesRegistry) -> dict[str, Any]:
 
 
 def _in_full(game: "Game", registry: GamesRegistry) -> dict[str, Any]:
-    from agent_league.arena.rulebook import rules_of
+    from agent_league.launch.rulebook import rules_of
 
     return _told(game, registry) | rules_of(game) | {"start": f"league run --game {game.game_type} --players 4"}
 

@@ -12,7 +12,7 @@ from agent_league.cli.agents import check_name
 from agent_league.cli.options import Home, Set, open_home, say
 
 if TYPE_CHECKING:
-    from agent_league.arena.outside_seat import HostSeat
+    from agent_league.launch.outside_player import HostSeat
 
 LeagueUrl = Annotated[str, typer.Argument(metavar="LEAGUE_URL", help="The League Manager's address.")]
 Fallback = Annotated[str, typer.Option(help="The strategy that plays where no move comes in time.", metavar="STRATEGY")]
@@ -40,9 +40,9 @@ def join(
 
     Over standard input and output unless --http is given. The league is joined when the host calls join_league.
     """
-    from agent_league.arena.hosting import run_async
-    from agent_league.arena.solo import interruption
     from agent_league.gateway.hosting import serve_http, serve_stdio
+    from agent_league.launch.play_function import interruption
+    from agent_league.launch.serving import run_async
 
     async def serve() -> None:
         seat = make_seat(league_url, name, fallback, port, host, home, settings)
@@ -70,10 +70,10 @@ def make_seat(
     remark: Callable[[str], None] = say,
 ) -> "HostSeat":
     """A seat in the league at an address, made inside a running event loop."""
-    from agent_league.arena.addresses import manager_endpoint
-    from agent_league.arena.outside_seat import HostSeat
     from agent_league.config.home import find_home
     from agent_league.errors import UserError
+    from agent_league.launch.addresses import manager_endpoint
+    from agent_league.launch.outside_player import HostSeat
     from agent_league.players.app import PlayerSettings
     from agent_league.players.strategies import load_strategy, strategy_names
 

@@ -11,13 +11,13 @@ import orjson
 import typer
 
 from agent_league.cli.options import LookedAt, open_existing_home, say
-from agent_league.cli.printing import console_out
+from agent_league.cli.tables import console_out
 from agent_league.errors import UserError
 from agent_league.log import LEVELS, MESSAGE_EVENTS, RECEIVED, SENT, UNANSWERED
 from agent_league.model.names import is_safe_name, printable, there_are
 
 if TYPE_CHECKING:
-    from agent_league.arena.log_trace import Trace
+    from agent_league.launch.log_merge import Trace
 
 LOOK_SECONDS = 0.2
 """How often logs that are followed are looked into."""
@@ -66,7 +66,7 @@ def logs(
 
     Agents that run with another SHARED folder have their logs there.
     """
-    from agent_league.arena.log_trace import Trace, conversation, last_beginning
+    from agent_league.launch.log_merge import Trace, conversation, last_beginning
 
     if level.upper() not in LEVELS:
         raise UserError(f"--level {level!r}: expected one of {', '.join(LEVELS)}")
@@ -115,8 +115,8 @@ def _check_ids(match: str | None, league_id: str | None, known: Sequence[str]) -
 
 def _known_leagues(home: Path) -> list[str]:
     """The leagues that have left anything in this folder."""
-    from agent_league.arena.log_trace import logged_leagues
-    from agent_league.arena.stored_leagues import leagues_in
+    from agent_league.launch.log_merge import logged_leagues
+    from agent_league.launch.stored_leagues import leagues_in
     from agent_league.storage.paths import DataPaths
 
     played = {path.name for path in DataPaths(home).data.glob("matches/*/") if is_safe_name(path.name)}
@@ -125,7 +125,7 @@ def _known_leagues(home: Path) -> list[str]:
 
 def _league_of(home: Path, match_id: str) -> str | None:
     """Choose the league whose match is meant, and say which; None where nothing here says which leagues there are."""
-    from agent_league.arena.stored_leagues import choose_league
+    from agent_league.launch.stored_leagues import choose_league
     from agent_league.storage.paths import DataPaths
 
     files = DataPaths(home).data.glob(f"matches/*/{match_id}.json")
@@ -231,7 +231,7 @@ def _printer(components: list[str], hidden: Sequence[str]) -> Callable[[Line], N
 
 
 def _microsecond(line: Line) -> int:
-    from agent_league.arena.log_trace import key_of
+    from agent_league.launch.log_merge import key_of
 
     return key_of(line)[1]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_league.cli.commands import as_typed
+from agent_league.cli.command_text import as_typed
 from agent_league.config import ConfigLoader
 from agent_league.config.home import FOLDER, find_home, is_home, make_home
 from agent_league.config.overrides import parse_overrides
@@ -17,8 +17,8 @@ from agent_league.errors import UserError
 from agent_league.model.names import printable
 
 if TYPE_CHECKING:
-    from agent_league.arena.stored_leagues import Found
     from agent_league.games import registry
+    from agent_league.launch.stored_leagues import Found
 
 Home = Annotated[
     Path | None,
@@ -88,7 +88,7 @@ def parameters_of(params: list[str] | None) -> dict[str, Any]:
 
 def asked_game(loader: ConfigLoader | None, game: str, parameters: Mapping[str, Any]) -> "registry.Game":
     """The game of --game and --param; what these don't say is as the SHARED folder has it, where there is one."""
-    from agent_league.arena.checks import configured_game
+    from agent_league.launch.config_checks import configured_game
 
     with naming_options():
         return configured_game(loader, game, parameters)
@@ -180,7 +180,7 @@ def config_here(home: Path | None = None) -> ConfigLoader | None:
 
 def open_league(home: Path | None, league_id: str | None, store: str | None) -> "Found":
     """Find the league that is asked for in a SHARED folder, and say which one it is where nobody named it."""
-    from agent_league.arena.stored_leagues import find_league
+    from agent_league.launch.stored_leagues import find_league
 
     folder, loader = open_existing_home(home)
     found = find_league(folder, loader, league_id, store)

@@ -20,10 +20,10 @@ def play(
     settings: Set = None,
 ) -> None:
     """Play in a league yourself, in this terminal."""
-    from agent_league.arena.hosting import run_async
-    from agent_league.cli.live import standings_table
+    from agent_league.cli.run_view import standings_table
     from agent_league.gateway.screen import Screen
-    from agent_league.gateway.sitting import Sitting
+    from agent_league.gateway.terminal_player import Sitting
+    from agent_league.launch.serving import run_async
 
     own_name = _own_name() if name is None else name
     screen = Screen(standings_table, is_terminal=sys.stdin.isatty() and sys.stdout.isatty())

@@ -138,7 +138,7 @@ def _found(match: str, league_id: str | None, store: str | None, home: Path | No
 
 def _file_alone(home: Path, match: str, league_id: str | None) -> Path | None:
     """The file of a match in a folder that no manager has, as a referee's own may be."""
-    from agent_league.arena.stored_leagues import leagues_in
+    from agent_league.launch.stored_leagues import leagues_in
     from agent_league.storage.paths import DataPaths
 
     if not is_safe_name(match) or leagues_in(home) or (league_id is not None and not is_safe_name(league_id)):
@@ -245,7 +245,7 @@ def _step_lines(found: Found, again: "Replay", step: "Step") -> list["Text"]:
     from rich.text import Text
 
     from agent_league.games.base import CHANCE
-    from agent_league.games.pictures import amount, move_text
+    from agent_league.games.shared_views import amount, move_text
 
     line = Text(f"Step {step.number}" if step.number else "Start", "bold")
     if again.is_repeated and step.number:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import orjson
 import typer
 
-from agent_league.cli.commands import home_option, write_options
+from agent_league.cli.command_text import home_option, write_options
 from agent_league.cli.options import (
     FirstPort,
     Game,
@@ -31,14 +31,14 @@ from agent_league.cli.options import (
     say_where,
     with_strict,
 )
-from agent_league.cli.printing import while_somebody_reads
+from agent_league.cli.tables import while_somebody_reads
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
 from agent_league.model.events import LeagueCompleted
 
 if TYPE_CHECKING:
-    from agent_league.arena.fleet import Fleet
-    from agent_league.arena.plan import LeaguePlan
-    from agent_league.cli.live import LeagueView, Silence
+    from agent_league.cli.run_view import LeagueView, Silence
+    from agent_league.launch.plan import LeaguePlan
+    from agent_league.launch.processes import Fleet
 
 TICK_SECONDS = 0.25
 MOST_PEOPLE = 8
@@ -89,8 +89,8 @@ def run(
     Every round has all its pairs, unless --set scheduling.matches_per_round=K or the file of a league that you name
     splits it. A league of --game GAME has an id and data of its own, league_GAME, unless --league-id names another.
     """
-    from agent_league.arena.addresses import own_endpoint
-    from agent_league.arena.beginning import (
+    from agent_league.launch.addresses import own_endpoint
+    from agent_league.launch.league_start import (
         alone,
         begin_anew,
         check_nobody_else_plays,
@@ -101,8 +101,8 @@ def run(
         resumed,
         unfinished,
     )
-    from agent_league.arena.hosting import check_ports
-    from agent_league.arena.plan import LeagueRequest, make_plan
+    from agent_league.launch.plan import LeagueRequest, make_plan
+    from agent_league.launch.serving import check_ports
     from agent_league.players.strategies import unsuited
 
     started = time.perf_counter()
@@ -177,9 +177,9 @@ class _How:
 
 def _play(plan: "LeaguePlan", seed: str | None, how: _How) -> LeagueCompleted | None:
     """The league from its first process to its last, and what is printed of it."""
-    from agent_league.arena.fleet import Fleet
-    from agent_league.arena.orchestrator_log import orchestrator_log
-    from agent_league.arena.steady_output import steady_output
+    from agent_league.launch.orchestrator_log import orchestrator_log
+    from agent_league.launch.processes import Fleet
+    from agent_league.launch.steady_output import steady_output
 
     league_id = plan.league.league_id
     log = orchestrator_log(plan.home, plan.system)
@@ -241,7 +241,7 @@ def _view(
     plan: "LeaguePlan", *, as_json: bool
 ) -> "tuple[LeagueView | Silence, Callable[[LeagueCompleted, float], None]]":
     """Who shows the league, and who its end."""
-    from agent_league.cli.live import LeagueView, Silence
+    from agent_league.cli.run_view import LeagueView, Silence
 
     if as_json:
         return Silence(), lambda completed, seconds: put_out(

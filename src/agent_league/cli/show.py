@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.commands import as_typed, spell_command, write_options
+from agent_league.cli.command_text import as_typed, spell_command, write_options
 from agent_league.cli.options import LookedAt, Store, open_league, put_out
-from agent_league.cli.printing import console_out, print_lines, print_table
+from agent_league.cli.tables import console_out, print_lines, print_table
 from agent_league.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from agent_league.model.results import MatchResult
-    from agent_league.web.reader import Reader
+    from agent_league.web.league_reader import Reader
 
 MOST_MOVES = 100
 MOST_NAMED = 20
@@ -196,7 +196,7 @@ def _calls(file: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _print_standings(console: "Console", told: Mapping[str, Any], reader: "Reader") -> None:
-    from agent_league.cli.live import standings_table
+    from agent_league.cli.run_view import standings_table
     from agent_league.model.result_words import counted
 
     rows = reader.season.standings()
@@ -356,7 +356,7 @@ def _move(move: Any, player_id: str) -> str:
     """What a player did in a step; its opponent alone may have moved."""
     if not isinstance(move, Mapping) or player_id not in move:
         return ""
-    from agent_league.games.pictures import move_text
+    from agent_league.games.shared_views import move_text
 
     return move_text(move[player_id])
 

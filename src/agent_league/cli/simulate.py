@@ -20,9 +20,9 @@ from agent_league.errors import UserError
 from agent_league.model.names import printable
 
 if TYPE_CHECKING:
+    from agent_league.lab.counts import Score
     from agent_league.lab.scoreboard import Scoreboard
     from agent_league.lab.statistics import Estimate
-    from agent_league.lab.tally import Score
     from agent_league.lab.tournament import Tournament
     from agent_league.lab.workers import Work
 
@@ -59,7 +59,7 @@ def simulate(
     which is counted as a fault. 95% intervals are Student's over series (with --full over leagues), since games of one
     series hang together; those of win rates are never narrower than Wilson's over games.
     """
-    from agent_league.lab.full import leagues
+    from agent_league.lab.full_league import leagues
     from agent_league.lab.tournament import Tournament
 
     if full and series:

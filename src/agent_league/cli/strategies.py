@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.commands import as_typed
+from agent_league.cli.command_text import as_typed
 from agent_league.cli.games import Json
 from agent_league.cli.options import put_out
 from agent_league.errors import AgentLeagueError

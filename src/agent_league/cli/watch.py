@@ -9,8 +9,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from agent_league.arena.live_feed import Update
-    from agent_league.cli.watch_board import Board
+    from agent_league.cli.watch_view import Board
+    from agent_league.launch.live_feed import Update
 
 
 def watch(
@@ -22,8 +22,8 @@ def watch(
 
     Where nobody answers, or the connection is lost, it is tried again until Ctrl-C. Nothing of it needs a token.
     """
-    from agent_league.arena.addresses import manager_endpoint
-    from agent_league.arena.hosting import run_async
+    from agent_league.launch.addresses import manager_endpoint
+    from agent_league.launch.serving import run_async
 
     run_async(_watch(manager_endpoint(url, "URL")))
 
@@ -34,8 +34,8 @@ class _View(Protocol):
 
 
 async def _watch(endpoint: str) -> None:
-    from agent_league.arena.live_feed import Changed, Watching
-    from agent_league.cli.watch_board import Board
+    from agent_league.cli.watch_view import Board
+    from agent_league.launch.live_feed import Changed, Watching
 
     board = Board(endpoint)
     view: _View = _Screen(board) if sys.stdout.isatty() else _Lines(board)
@@ -89,8 +89,8 @@ class _Lines:
 
 
 def _print_end(board: "Board") -> None:
-    from agent_league.cli.live import standings_table
-    from agent_league.cli.printing import console_out, print_lines
+    from agent_league.cli.run_view import standings_table
+    from agent_league.cli.tables import console_out, print_lines
 
     console = console_out()
     rows = board.standings()

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from agent_league.config.python_files import load_python_file
 from agent_league.errors import ConfigError, UserError
 from agent_league.games.base import BadParameters, Rules, State
+from agent_league.games.game_messages import Moves, PlainWire, RepeatedWire, Wire
 from agent_league.games.repeated import HOW_TO_REPEAT, Repeated, repeated
 from agent_league.games.scene import SceneOf
-from agent_league.games.wire import Moves, PlainWire, RepeatedWire, Wire
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import there_are
 

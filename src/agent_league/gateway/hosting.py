@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import orjson
 
-from agent_league.arena.outside_seat import HostSeat
-from agent_league.arena.seats import LOOPBACK
+from agent_league.agent import jsonrpc
+from agent_league.agent.app import AgentApp
 from agent_league.errors import FrameCode, FrameError
-from agent_league.gateway.typed import TypedLines
+from agent_league.gateway.typed_lines import TypedLines
+from agent_league.http.guard import Guard
+from agent_league.http.server import HttpServer
+from agent_league.launch.agent_plan import LOOPBACK
+from agent_league.launch.outside_player import HostSeat
 from agent_league.log import JsonLogger
+from agent_league.mcp.server.gate import Door
 from agent_league.storage.paths import DataPaths
-from agent_league.transport import jsonrpc
-from agent_league.transport.http_guard import Guard
-from agent_league.transport.http_server import AgentApp, HttpServer
-from agent_league.transport.mcp.door import Door
 from agent_league.version import __version__
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agent_league.games.base import is_long
-from agent_league.players.legal import spelled
+from agent_league.players.legal_moves import spelled
 from agent_league.players.observation import Move
-from agent_league.protocol.quoting import shortened
+from agent_league.protocol.quoted_text import shortened
 
 LONGEST_MOVE = 200
 LONGEST_LIST = 4000

@@ -12,12 +12,12 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
-from agent_league.arena.outside_seat import HostSeat
 from agent_league.errors import AgentLeagueError, ErrorCode, Refusal
-from agent_league.gateway import forms, words
+from agent_league.gateway import event_text, tool_forms
 from agent_league.gateway.moves import cut, understood
+from agent_league.launch.outside_player import HostSeat
 from agent_league.protocol.prompts import WARNING
-from agent_league.protocol.quoting import quoted
+from agent_league.protocol.quoted_text import quoted
 from agent_league.version import __version__
 
 Context = ServerRequestContext[Any, Any]
@@ -89,8 +89,8 @@ class _Served:
         self._tools = {
             "join_league": _Tool(
                 self._join,
-                forms.NoArguments,
-                forms.Joined,
+                tool_forms.NoArguments,
+                tool_forms.Joined,
                 "Join the league",
                 "Take your place in the league, or come back to it. Call this first; calling it again gives you the"
                 " same seat. The answer's `seat` names your place in every other tool.",
@@ -98,8 +98,8 @@ class _Served:
             ),
             "wait_for_turn": _Tool(
                 self._wait,
-                forms.WaitArguments,
-                forms.News,
+                tool_forms.WaitArguments,
+                tool_forms.News,
                 "Wait for your turn",
                 "Wait until a move is wanted from you, a match or the league ends, or max_wait_s seconds have passed."
                 " Tells everything that happened since event number `after`, and all open turns. No answer is ever"
@@ -107,8 +107,8 @@ class _Served:
             ),
             "make_move": _Tool(
                 self._move,
-                forms.MoveArguments,
-                forms.Moved,
+                tool_forms.MoveArguments,
+                tool_forms.Moved,
                 "Make a move",
                 "Answer an open turn with exactly one of its legal_moves. The same move again is answered the same; a"
                 " turn that is answered, or that the fallback strategy has played, can't be changed.",
@@ -116,24 +116,24 @@ class _Served:
             ),
             "get_rules": _Tool(
                 self._rules,
-                forms.RulesArguments,
-                forms.Rules,
+                tool_forms.RulesArguments,
+                tool_forms.Rules,
                 "Read the rules",
                 "The rules of a game in plain words. Read them before your first move.",
             ),
             "get_history": _Tool(
                 self._history,
-                forms.SeatArguments,
-                forms.History,
+                tool_forms.SeatArguments,
+                tool_forms.History,
                 "Look at your games",
                 "Your games so far: how each ended, what you and your opponent played, and why.",
             ),
             "get_standings": _Tool(
                 self._standings,
-                forms.SeatArguments,
-                forms.Standings,
+                tool_forms.SeatArguments,
+                tool_forms.Standings,
                 "Look at the table",
-                f"The table of the league as it is now, up to {words.MOST_ROWS} rows and yours, which has is_you.",
+                f"The table of the league as it is now, up to {event_text.MOST_ROWS} rows and yours, which has is_you.",
             ),
         }
 
@@ -153,10 +153,10 @@ class _Served:
             wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {_problem(one)}" for one in problems[:5])
             return self._refusal(f"wrong arguments for {params.name}: {wrong}")
         except Refusal as refusal:
-            about = words.open_turns(self._seat) if refusal.code is ErrorCode.INVALID_MOVE else None
+            about = event_text.open_turns(self._seat) if refusal.code is ErrorCode.INVALID_MOVE else None
             return self._refusal(refusal.message, {"open_turns": about} if about else None)
         except AgentLeagueError as error:  # the manager's words may be part of it
-            return self._refusal(FAILED, {"untrusted": _plain(words.others(reason=str(error)))})
+            return self._refusal(FAILED, {"untrusted": _plain(event_text.others(reason=str(error)))})
         data = self._seat.without_secrets(_plain(answer))
         return types.CallToolResult(content=[_text(orjson.dumps(data).decode())], structured_content=data)
 
@@ -166,10 +166,10 @@ class _Served:
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != PROMPT.name:
             raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name[:80]!r} here (there is: {PROMPT.name})")
-        now = words.news(self._seat, [], self._seat.mailbox.last)
+        now = event_text.news(self._seat, [], self._seat.mailbox.last)
         data = {
             "open_turns": [_plain(turn) for turn in now.open_turns],
-            "latest_games": [_plain(game) for game in words.history(self._seat).games[-10:]],
+            "latest_games": [_plain(game) for game in event_text.history(self._seat).games[-10:]],
         }
         seat = f"Your seat is {self._seat.handle}; your `after` is {now.after}. " if self._seat.player else ""
         parts = [INSTRUCTIONS, f"{seat}Now: {now.next}", WARNING, quoted("seat", self._seat.without_secrets(data))]
@@ -178,7 +178,7 @@ class _Served:
             messages=[types.PromptMessage(role="user", content=_text("\n\n".join(parts)))],
         )
 
-    async def _join(self, arguments: forms.NoArguments, ctx: Context) -> forms.Joined:
+    async def _join(self, arguments: tool_forms.NoArguments, ctx: Context) -> tool_forms.Joined:
         seat = self._seat
         if not await seat.join_soon():
             raise Refusal(
@@ -187,16 +187,16 @@ class _Served:
                 " and is that its address? Call join_league again once it is there.",
             )
         assert seat.player is not None  # noqa: S101 - it has joined
-        return forms.Joined(
+        return tool_forms.Joined(
             seat=seat.handle,
             player_id=seat.player.agent_id,
             name=seat.settings.display_name,
             game_types=list(seat.settings.game_types),
             after=seat.begins_after,
-            next=words.OVER if seat.is_over else "Read get_rules, then call wait_for_turn with this seat.",
+            next=event_text.OVER if seat.is_over else "Read get_rules, then call wait_for_turn with this seat.",
         )
 
-    async def _wait(self, arguments: forms.WaitArguments, ctx: Context) -> forms.News:
+    async def _wait(self, arguments: tool_forms.WaitArguments, ctx: Context) -> tool_forms.News:
         seat = self._own(arguments.seat)
         seconds = 0 if seat.is_over else arguments.max_wait_s
         beating = asyncio.create_task(_beat(ctx, seconds))
@@ -205,26 +205,26 @@ class _Served:
         finally:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)  # a host that is gone takes no beats
-        await seat.learn_names(words.opponents(events))
-        return words.news(seat, events, arguments.after)
+        await seat.learn_names(event_text.opponents(events))
+        return event_text.news(seat, events, arguments.after)
 
-    async def _move(self, arguments: forms.MoveArguments, ctx: Context) -> forms.Moved:
+    async def _move(self, arguments: tool_forms.MoveArguments, ctx: Context) -> tool_forms.Moved:
         mailbox = self._own(arguments.seat).mailbox
         turn = mailbox.turn(arguments.turn_id)
         move = understood(arguments.move, turn.observation.legal_moves) if turn else arguments.move
         played = cut(mailbox.move(arguments.turn_id, move).move)
-        return forms.Moved(turn_id=arguments.turn_id, move=played, next="Call wait_for_turn to learn how it ends.")
+        return tool_forms.Moved(turn_id=arguments.turn_id, move=played, next="Call wait_for_turn to learn how it ends.")
 
-    async def _rules(self, arguments: forms.RulesArguments, ctx: Context) -> forms.Rules:
+    async def _rules(self, arguments: tool_forms.RulesArguments, ctx: Context) -> tool_forms.Rules:
         rules = await self._seat.rules(arguments.game_type)
-        return forms.Rules(**{name: rules[name] for name in forms.Rules.model_fields})
+        return tool_forms.Rules(**{name: rules[name] for name in tool_forms.Rules.model_fields})
 
-    async def _history(self, arguments: forms.SeatArguments, ctx: Context) -> forms.History:
-        return words.history(self._own(arguments.seat))
+    async def _history(self, arguments: tool_forms.SeatArguments, ctx: Context) -> tool_forms.History:
+        return event_text.history(self._own(arguments.seat))
 
-    async def _standings(self, arguments: forms.SeatArguments, ctx: Context) -> forms.Standings:
+    async def _standings(self, arguments: tool_forms.SeatArguments, ctx: Context) -> tool_forms.Standings:
         seat = self._own(arguments.seat)
-        return words.standings(seat, await seat.standings())
+        return event_text.standings(seat, await seat.standings())
 
     def _own(self, handle: str) -> HostSeat:
         if handle != self._seat.handle or not self._seat.player:

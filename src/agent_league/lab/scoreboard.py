@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_league.lab.tally import Meeting, Score, Tally, score
+from agent_league.lab.counts import Meeting, Score, Tally, score
 from agent_league.model.results import Scoring
 
 MOST_GROUPS = 1000

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import Any
 
-from agent_league.arena.checks import configured_game
 from agent_league.errors import UserError
+from agent_league.games.game_trial import BrokenGame, breakdown
 from agent_league.games.registry import Game, playable
-from agent_league.games.tryout import BrokenGame, breakdown
-from agent_league.lab.bout import Series
+from agent_league.lab.counts import Meeting, tallies
+from agent_league.lab.game_series import Series
 from agent_league.lab.scoreboard import Scoreboard
-from agent_league.lab.tally import Meeting, tallies
 from agent_league.lab.workers import play_all
+from agent_league.launch.config_checks import configured_game
 from agent_league.players.strategies import answers_at_once, can_choose, load_strategy, not_installed, unsuited
 
 SERIES = 20

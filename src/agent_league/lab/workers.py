@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol
 
 from agent_league.errors import LeagueFailed
-from agent_league.lab.tally import Meeting
+from agent_league.lab.counts import Meeting
 
 AHEAD = 4
 """So many pieces of work for each process lie ready, so that none waits for the next."""

@@ -4,22 +4,22 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from agent_league.agent.client import Line
+from agent_league.agent.outbox import Outboxes, Send
+from agent_league.agent.peer_client import Call, Manners
 from agent_league.config.models import Timeouts
 from agent_league.errors import CallFailed
-from agent_league.league.dialect import ManagerWords
-from agent_league.league.passes import Passes
+from agent_league.league.match_tokens import Passes
+from agent_league.league.messages import ManagerWords
+from agent_league.league.messages_v1 import ManagerWordsV1
 from agent_league.league.roster import Member
-from agent_league.league.season import Season
-from agent_league.league.words_v1 import ManagerWordsV1
+from agent_league.league.state import Season
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.model.results import StandingsRow
 from agent_league.model.schedule import Round
 from agent_league.protocol.v1 import V1Message
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.transport.manners import Call, Manners
-from agent_league.transport.outbox import Outboxes, Send
-from agent_league.transport.peer import Line
 
 FIRST_NOTICE = "notify_round"
 """What every agent is told first; the style in which it takes that is the one for the others."""

@@ -6,26 +6,33 @@ from contextlib import AsyncExitStack
 from random import Random
 from typing import Any
 
+from agent_league.agent.changes import Changes
+from agent_league.agent.client import Line
+from agent_league.agent.dispatcher import Dispatcher, Handler
+from agent_league.agent.message_log import MessageLog
+from agent_league.agent.metrics import Meter, Readings
+from agent_league.agent.peer_client import Manners
 from agent_league.clock import Clock, SystemClock
 from agent_league.errors import Refusal
+from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
+from agent_league.league.authorization import Gate
+from agent_league.league.changed_resources import changed_by
 from agent_league.league.conductor import Conductor
-from agent_league.league.dialect import SENDER, ManagerWords
-from agent_league.league.gate import Gate
 from agent_league.league.handlers import ManagerHandlers
 from agent_league.league.journal import Journal, Offload
 from agent_league.league.match_files import MatchFiles
-from agent_league.league.passes import Passes
-from agent_league.league.prober import Prober
-from agent_league.league.readings import readings_of
-from agent_league.league.records import Records
+from agent_league.league.match_tokens import Passes
+from agent_league.league.messages import SENDER, ManagerWords
+from agent_league.league.messages_v1 import ManagerWordsV1
+from agent_league.league.numbers import readings_of
+from agent_league.league.projections import Records
+from agent_league.league.reachability import Prober
 from agent_league.league.reports import Decide
-from agent_league.league.season import Phase, Season
+from agent_league.league.resume import league_of, naming_damage, open_store, taken_up
 from agent_league.league.settings import ManagerSettings
-from agent_league.league.takeover import league_of, naming_damage, open_store, taken_up
+from agent_league.league.state import Phase, Season
 from agent_league.league.tokens import new_token, token_hash
-from agent_league.league.updates import changed_by
-from agent_league.league.words_v1 import ManagerWordsV1
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event
@@ -36,13 +43,6 @@ from agent_league.protocol.tokens import SigningKey
 from agent_league.storage.base import Store
 from agent_league.storage.files import write_whole
 from agent_league.storage.paths import DataPaths
-from agent_league.transport.carrier import Carrier
-from agent_league.transport.changes import Changes
-from agent_league.transport.dispatch import Dispatcher, Handler
-from agent_league.transport.manners import Manners
-from agent_league.transport.message_log import MessageLog
-from agent_league.transport.meter import Meter, Readings
-from agent_league.transport.peer import Line
 from agent_league.version import __version__
 
 TOKEN_SPANS = 3

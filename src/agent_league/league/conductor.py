@@ -9,26 +9,26 @@ from collections import Counter
 from collections.abc import Callable, Container, Sequence
 from random import Random
 
+from agent_league.agent.client import Line
+from agent_league.agent.peer_client import Call, Manners
+from agent_league.agent.retry import reconnect_delay
 from agent_league.config.models import SystemConfig
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused, Refusal
 from agent_league.league.announcer import FIRST_NOTICE, Announcer
 from agent_league.league.assignment import Desk
-from agent_league.league.dialect import ManagerWords
 from agent_league.league.journal import Journal
-from agent_league.league.leases import Leases, longest_match
-from agent_league.league.passes import Passes
+from agent_league.league.match_tokens import Passes
+from agent_league.league.messages import ManagerWords
 from agent_league.league.player_refusals import LONGEST_SENTENCE, MOST_SHOWN, PlayerRefusals
 from agent_league.league.reports import Decide, read_report, read_result, report_in, settle_by_details
-from agent_league.league.season import Phase, Season
+from agent_league.league.state import Phase, Season
+from agent_league.league.supervision import Leases, longest_match
 from agent_league.log import JsonLogger
 from agent_league.model.addresses import without_addresses
 from agent_league.model.agents import AgentState, Referee
 from agent_league.model.events import AgentRegistered, AgentStateChanged, Event, MatchFinished, PauseChanged
 from agent_league.model.names import printable
 from agent_league.model.schedule import Pairing, Round
-from agent_league.transport.manners import Call, Manners
-from agent_league.transport.peer import Line
-from agent_league.transport.retry import reconnect_delay
 
 MOST_OPEN_ROUNDS = 16
 """So many overlap at most: each is one notice more that waits for whoever holds the others up."""

@@ -4,15 +4,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from agent_league.agent.dispatcher import OK, Handler, Reply
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.league.dialect import ManagerWords
 from agent_league.league.journal import Journal
 from agent_league.league.match_files import MatchFiles
+from agent_league.league.messages import ManagerWords
 from agent_league.league.queries import Queries
 from agent_league.league.reports import Decide, read_result, settle_by_details
 from agent_league.league.roster import Application, Rejected
-from agent_league.league.season import Season
+from agent_league.league.state import Season
 from agent_league.log import JsonLogger
 from agent_league.model.agents import How, Role
 from agent_league.protocol import v2
@@ -20,7 +21,6 @@ from agent_league.protocol.checks import shown, wrong_type
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.v2.registration import PlayerMeta, RegisterRequest
 from agent_league.protocol.version import MINIMUM_VERSION, PROTOCOL_V1, is_semantic, is_supported, parse_version
-from agent_league.transport.dispatch import OK, Handler, Reply
 
 T = TypeVar("T")
 BY_POLL = "matches fetched by 'get_assigned_matches'"

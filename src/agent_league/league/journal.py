@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any, TypeVar
 
+from agent_league.agent.retry import reconnect_delay
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.log import JsonLogger
 from agent_league.storage.base import Deposed, Row, Store, StoreFailed, key_of
-from agent_league.transport.retry import reconnect_delay
 
 T = TypeVar("T")
 Offload = Callable[..., Awaitable[Any]]

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from agent_league.league.journal import Offload
-from agent_league.league.season import Season
+from agent_league.league.state import Season
 from agent_league.log import redacted
 from agent_league.model.addresses import without_addresses
 from agent_league.model.results import MatchResult, Termination

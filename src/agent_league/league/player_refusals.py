@@ -8,16 +8,16 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from agent_league.agent.client import Line
+from agent_league.agent.jsonrpc import encode_request
 from agent_league.errors import CallFailed
-from agent_league.league.dialect import SENDER
-from agent_league.league.passes import Passes
-from agent_league.league.season import Season
+from agent_league.league.match_tokens import Passes
+from agent_league.league.messages import SENDER
+from agent_league.league.state import Season
 from agent_league.log import redacted
 from agent_league.model.addresses import without_addresses
 from agent_league.model.names import printable
 from agent_league.protocol.methods import METHODS
-from agent_league.transport.jsonrpc import encode_request
-from agent_league.transport.peer import Line
 
 METHOD = "get_player_state"
 MOST_READ = 100

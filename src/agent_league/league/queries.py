@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.league.season import Season
+from agent_league.league.state import Season
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing, Round, Schedule
 from agent_league.protocol.checks import shown

@@ -16,7 +16,7 @@ from agent_league.log import redacted
 from agent_league.model.results import OVERRULED, UNREPORTED, MatchResult, Outcome, Scoring, Termination
 from agent_league.model.schedule import Pairing
 from agent_league.protocol.checks import read_fields, shown
-from agent_league.protocol.spellings import candidates
+from agent_league.protocol.tolerance import candidates
 from agent_league.protocol.v2.results import ReportedResult
 
 LONGEST_DETAILS = 64 * 1024

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from agent_league.agent.breaker import Breaker
 from agent_league.config.models import Security
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.http.hosts import are_loopback, endpoint_problem, place_of
 from agent_league.league.tokens import new_token, same_hash, token_hash
 from agent_league.model.agents import PLAINLY, AgentState, How, Player, Referee, Role, takes
 from agent_league.model.names import is_reserved, likeness
-from agent_league.transport.breaker import Breaker
-from agent_league.transport.hosts import are_loopback, endpoint_problem, place_of
 
 ID_FORMS = {
     Role.PLAYER: re.compile(r"P(0[1-9]|[1-9]\d{1,3})", re.ASCII),

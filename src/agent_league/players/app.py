@@ -9,17 +9,27 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from agent_league.agent.changes import Changes
+from agent_league.agent.client import Line
+from agent_league.agent.completion import MessageCompletion
+from agent_league.agent.dispatcher import OK, Dispatcher, Handler, Reply
+from agent_league.agent.message_log import MessageLog
+from agent_league.agent.metrics import Meter, Readings
+from agent_league.agent.peer_client import Manners
+from agent_league.agent.registration import Applicant, Remark, Session
 from agent_league.clock import Clock, SystemClock, format_utc
 from agent_league.config import SystemConfig
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.games.registry import declared
+from agent_league.http.caller import calling_machine
+from agent_league.http.carrier import Carrier
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role, advance, takes
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.model.results import StandingsRow
 from agent_league.players.actuators import Actuators
 from agent_league.players.decision import CHOSEN, Decision
-from agent_league.players.happenings import (
+from agent_league.players.events import (
     Happening,
     Invited,
     LeagueOver,
@@ -33,13 +43,13 @@ from agent_league.players.happenings import (
 from agent_league.players.history import History
 from agent_league.players.learning import Learning
 from agent_league.players.observation import GameRecord, Memory, Strategy
-from agent_league.players.scrutiny import Scrutiny
+from agent_league.players.rejoin import Stay
+from agent_league.players.result_check import Scrutiny
 from agent_league.players.sensors import Sensors
-from agent_league.players.staying import Stay
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, shown
 from agent_league.protocol.envelope import Message, Sender
-from agent_league.protocol.foreign import UNKNOWN, Known
+from agent_league.protocol.foreign_messages import UNKNOWN, Known
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import resource_uri
 from agent_league.protocol.v1.ids import player_id_v1
@@ -47,16 +57,6 @@ from agent_league.protocol.v2.standings import Standing
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
-from agent_league.transport.caller import calling_machine
-from agent_league.transport.carrier import Carrier
-from agent_league.transport.changes import Changes
-from agent_league.transport.completion import MessageCompletion
-from agent_league.transport.dispatch import OK, Dispatcher, Handler, Reply
-from agent_league.transport.manners import Manners
-from agent_league.transport.message_log import MessageLog
-from agent_league.transport.meter import Meter, Readings
-from agent_league.transport.peer import Line
-from agent_league.transport.session import Applicant, Remark, Session
 from agent_league.version import __version__
 
 TOLD_GAMES = 200

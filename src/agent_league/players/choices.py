@@ -11,7 +11,7 @@ from typing import Any
 
 from agent_league.games.base import allows, in_words, is_long
 from agent_league.model.names import printable
-from agent_league.players.legal import meant
+from agent_league.players.legal_moves import meant
 
 SHOWN_CHOICES = 30
 LONGEST_CHOICE = 60

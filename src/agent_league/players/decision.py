@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from agent_league.log import JsonLogger
-from agent_league.players.legal import listed, spelled
+from agent_league.players.legal_moves import listed, spelled
 from agent_league.players.observation import Move, Observation, Strategy, Thought, Usage
 
 KEPT_DECISIONS = 1000

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Protocol, overload
 
 from agent_league.games.base import Rules
-from agent_league.players.legal import spelled
+from agent_league.players.legal_moves import spelled
 
 Move = Any
 RECALLED = 200

@@ -8,8 +8,8 @@ from functools import reduce
 from typing import Any
 
 from agent_league.games.base import Move, Rules, State, allows, hides_nothing, winning_seat
-from agent_league.games.pictures import amount
-from agent_league.games.show import drawn, last_round
+from agent_league.games.shared_views import amount
+from agent_league.games.text_view import drawn, last_round
 from agent_league.players.choices import named
 from agent_league.players.observation import GameRecord, Observation
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from agent_league.players.choices import named
-from agent_league.players.happenings import Happening, LeagueOver, MatchOver, RoundAnnounced, Trouble
-from agent_league.players.mailbox import FallbackPlayed, Stopped, YourTurn
+from agent_league.players.events import Happening, LeagueOver, MatchOver, RoundAnnounced, Trouble
+from agent_league.players.human import FallbackPlayed, Stopped, YourTurn
 
 OUTCOMES = {
     "WIN": "You win",

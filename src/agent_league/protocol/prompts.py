@@ -9,7 +9,7 @@ from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.model.agents import Role
-from agent_league.protocol.quoting import LONGEST_TEXT, quoted
+from agent_league.protocol.quoted_text import LONGEST_TEXT, quoted
 
 Call = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 """Asks the agent's own dispatcher: method, arguments -> answer."""

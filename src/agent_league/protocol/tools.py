@@ -12,7 +12,7 @@ from agent_league.protocol.checks import REQUIRED
 from agent_league.protocol.envelope import Exact, Message, Part
 from agent_league.protocol.methods import Method
 from agent_league.protocol.schemas import message_schema
-from agent_league.protocol.tool_words import (
+from agent_league.protocol.tool_descriptions import (
     FIELDS,
     FILLED,
     MEANINGS,

@@ -9,11 +9,22 @@ from typing import Any
 
 import orjson
 
+from agent_league.agent.changes import Changes
+from agent_league.agent.completion import MessageCompletion
+from agent_league.agent.dispatcher import OK, Dispatcher, Handler
+from agent_league.agent.message_log import MessageLog
+from agent_league.agent.metrics import Meter, Readings
+from agent_league.agent.outbox import Outboxes
+from agent_league.agent.peer_client import Manners, knows_no_form
+from agent_league.agent.registration import STRANGERS, Applicant, Remark, Session
+from agent_league.agent.retry import reconnect_delay
 from agent_league.clock import Clock, SystemClock, format_utc
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused, Refusal
 from agent_league.games.base import BadParameters
+from agent_league.games.game_trial import breakdown
 from agent_league.games.registry import Game, UnknownGame, declared, is_from_source, playable
-from agent_league.games.tryout import breakdown
+from agent_league.http.carrier import Carrier
+from agent_league.http.hosts import endpoint_problem, place_of
 from agent_league.log import JsonLogger
 from agent_league.model.agents import ANY_GAME, AgentState, Role, advance, takes
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
@@ -21,33 +32,22 @@ from agent_league.model.results import ending_of
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, check_envelope, read_fields, shown
 from agent_league.protocol.envelope import Sender
-from agent_league.protocol.foreign import Known, complete, is_over
+from agent_league.protocol.foreign_messages import Known, complete, is_over
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import resource_uri
-from agent_league.protocol.spellings import RUN_PATH
 from agent_league.protocol.tokens import known_by_hash
+from agent_league.protocol.tolerance import RUN_PATH
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.calls import Desk
+from agent_league.referee.announced_matches import order_of
+from agent_league.referee.finished_matches import PastMatch, PastMatches
+from agent_league.referee.foreign_manager import StrangeManager
 from agent_league.referee.handlers import RefereeHandlers, check_manager
 from agent_league.referee.match import Verdict
-from agent_league.referee.orders import order_of
-from agent_league.referee.past import PastMatch, PastMatches
 from agent_league.referee.play import MatchPlay, given_by
+from agent_league.referee.requests import Desk
 from agent_league.referee.settings import RefereeSettings
-from agent_league.referee.strange_manager import StrangeManager
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
-from agent_league.transport.carrier import Carrier
-from agent_league.transport.changes import Changes
-from agent_league.transport.completion import MessageCompletion
-from agent_league.transport.dispatch import OK, Dispatcher, Handler
-from agent_league.transport.hosts import endpoint_problem, place_of
-from agent_league.transport.manners import Manners, knows_no_form
-from agent_league.transport.message_log import MessageLog
-from agent_league.transport.meter import Meter, Readings
-from agent_league.transport.outbox import Outboxes
-from agent_league.transport.retry import reconnect_delay
-from agent_league.transport.session import STRANGERS, Applicant, Remark, Session
 from agent_league.version import __version__
 
 MAX_RENEWALS = 3

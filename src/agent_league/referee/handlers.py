@@ -3,14 +3,14 @@
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from typing import Any
 
+from agent_league.agent.dispatcher import OK, Handler, Reply
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
 from agent_league.protocol.checks import shown
 from agent_league.protocol.envelope import Message
-from agent_league.referee.past import PastMatch
+from agent_league.referee.finished_matches import PastMatch
 from agent_league.referee.play import MatchPlay
-from agent_league.transport.dispatch import OK, Handler, Reply
 
 STEPS = ("register_to_league", "collect_choices", "draw_number", "finalize_match")
 """Tools of seed 000 that are steps of a match here; they run by themselves, and tell only the manager how far it is."""

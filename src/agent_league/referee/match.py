@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from agent_league.games.base import CHANCE, Move, State, allows, in_words, is_long, winning_seat
+from agent_league.games.game_messages import PlainWire
 from agent_league.games.registry import Game
-from agent_league.games.wire import PlainWire
 from agent_league.model.results import VOID_REASON, MatchState, Outcome, Termination
 from agent_league.protocol.v2.game import GameResult
 

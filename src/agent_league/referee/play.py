@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from agent_league.agent.peer_client import Call
 from agent_league.clock import Clock
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move
@@ -19,15 +20,14 @@ from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.calls import Asker, Desk, Lost, Question, token_state
-from agent_league.referee.dialect import Mishap, Setting, Words
+from agent_league.referee.answers import Read, Reader
 from agent_league.referee.match import IllegalMove, Match, Verdict
-from agent_league.referee.reading import Read, Reader
+from agent_league.referee.messages import Mishap, Setting, Words
+from agent_league.referee.messages_v1 import WordsV1
+from agent_league.referee.messages_v2 import WordsV2
 from agent_league.referee.report import write_report
+from agent_league.referee.requests import Asker, Desk, Lost, Question, token_state
 from agent_league.referee.transcript import Transcript
-from agent_league.referee.words_v1 import WordsV1
-from agent_league.referee.words_v2 import WordsV2
-from agent_league.transport.manners import Call
 
 Given = tuple[str | None, int]
 """The token and the round of an order."""

@@ -13,7 +13,7 @@ from agent_league.errors import ConfigError
 from agent_league.games.base import CHANCE, Move, Rules, State, allows
 from agent_league.games.registry import Game, load_game
 from agent_league.games.repeated import Repeated
-from agent_league.games.show import drawn
+from agent_league.games.text_view import drawn
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.referee.match import ROLES
 from agent_league.referee.transcript import objects

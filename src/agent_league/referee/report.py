@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 
+from agent_league.agent.peer_client import Call
 from agent_league.clock import format_utc
 from agent_league.model.results import FAULT
 from agent_league.protocol import v1, v2
 from agent_league.protocol.v2.results import ReportedResult
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.dialect import Setting
 from agent_league.referee.match import Verdict
-from agent_league.referee.words_v1 import result_v1, write_v1
-from agent_league.transport.manners import Call
+from agent_league.referee.messages import Setting
+from agent_league.referee.messages_v1 import result_v1, write_v1
 
 METHOD = "report_match_result"
 

@@ -29,10 +29,10 @@ from agent_league.games.base import (
     is_long,
     winning_seat,
 )
+from agent_league.games.game_trial import breakdown, returns_problem
 from agent_league.games.registry import Game
 from agent_league.games.repeated import Repeated
 from agent_league.games.scene import scene_problem
-from agent_league.games.tryout import breakdown, returns_problem
 from agent_league.players.actuators import Actuators
 from agent_league.players.sensors import Sensors
 from agent_league.protocol.checks import read_fields

@@ -19,8 +19,8 @@ from agent_league.protocol.checks import check_envelope, read_fields
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.v2 import MESSAGES, LeagueError
 from agent_league.storage.base import MatchRow
-from agent_league.testing.evidence import Evidence, Said
 from agent_league.testing.faults import MANAGER, Trouble
+from agent_league.testing.league_evidence import Evidence, Said
 
 Invariant = Callable[[Evidence], Iterator[str]]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from agent_league.http.carrier import Answer, no_answer, no_connection
+from agent_league.testing.agent_lives import Life
 from agent_league.testing.faults import Fault, Scenario
-from agent_league.testing.lives import Life
-from agent_league.transport.carrier import Answer, no_answer, no_connection
 
 Step = Callable[[str], None]
 """Told before each thing that happens, with the name of the one who acts; may end lives."""

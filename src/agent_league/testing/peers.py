@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from agent_league.transport.carrier import Carrier
+from agent_league.http.carrier import Carrier
 
 Params = Mapping[str, Any]
 Script = Callable[[Params], Awaitable[Any]]

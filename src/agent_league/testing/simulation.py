@@ -14,12 +14,12 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from agent_league.testing.chance import repeatable_chance
-from agent_league.testing.evidence import Evidence
+from agent_league.testing.agent_lives import MortalLoop, end_all
 from agent_league.testing.faults import Scenario
 from agent_league.testing.invariants import INVARIANTS
-from agent_league.testing.lives import MortalLoop, end_all
-from agent_league.testing.world import SILENT_MATCH_SECONDS, World
+from agent_league.testing.league_evidence import Evidence
+from agent_league.testing.repeatable_chance import repeatable_chance
+from agent_league.testing.simulated_world import SILENT_MATCH_SECONDS, World
 
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - only its speed is wanted; another place does as well
 LOOK_SECONDS = 1.0

@@ -20,8 +20,8 @@ import orjson
 
 from agent_league.errors import UserError
 from agent_league.games.base import CHANCE, BadParameters, Move, Rules, State, winning_seat
+from agent_league.games.game_trial import try_out
 from agent_league.games.registry import Game, game_types, playable
-from agent_league.games.tryout import try_out
 from agent_league.players.observation import GameRecord, Memory, Observation, Strategy, Thought
 
 PLAYERS = ("P01", "P02")

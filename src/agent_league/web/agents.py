@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from agent_league.league.roster import Member
 from agent_league.model.agents import PLAINLY, AgentState
 from agent_league.model.names import printable
-from agent_league.web.reader import Reader
+from agent_league.web.league_reader import Reader
 
 KINDS = {AgentState.ACTIVE: "live", AgentState.SUSPENDED: "loss"}
 

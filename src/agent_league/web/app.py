@@ -18,14 +18,14 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent_league.league.season import Phase
+from agent_league.league.state import Phase
 from agent_league.log import JsonLogger
-from agent_league.web.caching import PATIENCE_SECONDS, SETTLED, Make, Shelf, TooManyAsk, Written, takes_gzip, written
-from agent_league.web.framing import read_page, write_notice, write_page
+from agent_league.web.league_reader import Reader
 from agent_league.web.live.feed import Live
 from agent_league.web.page import LONGEST_SHOWN, NoSuchThing, Page, quoted
+from agent_league.web.page_cache import PATIENCE_SECONDS, SETTLED, Make, Shelf, TooManyAsk, Written, takes_gzip, written
+from agent_league.web.page_frame import read_page, write_notice, write_page
 from agent_league.web.pages import PAGES
-from agent_league.web.reader import Reader
 from agent_league.web.site import LiveSite, assets, type_of
 
 HEADERS = {

@@ -11,8 +11,8 @@ from itertools import accumulate
 from platform import python_version
 from typing import TYPE_CHECKING, Any, Protocol
 
+from agent_league.agent.metrics import BOUNDS, Meter, Readings, Timing, What
 from agent_league.model.agents import AgentState, Role
-from agent_league.transport.meter import BOUNDS, Meter, Readings, Timing, What
 from agent_league.version import __version__
 
 if TYPE_CHECKING:

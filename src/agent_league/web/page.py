@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from agent_league.model.names import printable
-from agent_league.web.reader import Reader
+from agent_league.web.league_reader import Reader
 
 MOST_NAMED = 12
 LONGEST_SHOWN = 80

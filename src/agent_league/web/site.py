@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Protocol
 from urllib.parse import quote
 
-from agent_league.web.caching import Written, written
+from agent_league.web.page_cache import Written, written
 
 
 class Site(Protocol):

@@ -6,8 +6,8 @@ from typing import Any
 
 from agent_league.games.base import Move
 from agent_league.games.connect_four.rules import DISCS, MOST
-from agent_league.games.pictures import side
 from agent_league.games.scene import Board, Cell, Scene
+from agent_league.games.shared_views import side
 
 EMPTY = "."
 WAYS = ((1, 0), (0, 1), (1, 1), (1, -1))

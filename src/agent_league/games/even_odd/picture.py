@@ -5,8 +5,8 @@ from typing import Any
 
 from agent_league.games.base import Move
 from agent_league.games.even_odd.rules import PARITIES, parity
-from agent_league.games.pictures import made
 from agent_league.games.scene import Scene, Tile, Tiles
+from agent_league.games.shared_views import made
 
 
 def show(view: Any, seat: int | None) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from agent_league.errors import ErrorCode
 from agent_league.games.base import Move, State
 from agent_league.games.even_odd.rules import parity
-from agent_league.games.wire import Moves
+from agent_league.games.game_messages import Moves
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2 import ChooseParityCall, ChooseParityResponse
 

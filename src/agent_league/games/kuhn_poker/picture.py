@@ -5,8 +5,8 @@ from typing import Any
 
 from agent_league.games.base import Move
 from agent_league.games.kuhn_poker.rules import BET, CARDS, PASS
-from agent_league.games.pictures import seat_names
 from agent_league.games.scene import Scene, Tile, Tiles
+from agent_league.games.shared_views import seat_names
 
 
 def show(view: Any, seat: int | None) -> str:

@@ -2,8 +2,8 @@
 
 from agent_league.games.odds_and_evens.picture import scene
 from agent_league.games.odds_and_evens.rules import OddsAndEvensRules
-from agent_league.games.pictures import show_payoffs
 from agent_league.games.registry import Game
+from agent_league.games.shared_views import show_payoffs
 
 HOW_TO_PLAY = """\
 Both players show one finger or two at the same time; an odd sum wins for PLAYER_A, an even sum for PLAYER_B.

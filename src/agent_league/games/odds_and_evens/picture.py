@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from agent_league.games.base import Move
-from agent_league.games.pictures import payoff_scene
 from agent_league.games.scene import Scene
+from agent_league.games.shared_views import payoff_scene
 
 
 def scene(view: Any, seat: int | None, last: Mapping[int, Move]) -> Scene:

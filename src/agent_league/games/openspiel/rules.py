@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from agent_league.games.base import CHANCE, REPEATING, BadParameters, Move, State, check_names
-from agent_league.games.trial import complaint, fitting
+from agent_league.games.parameter_trial import complaint, fitting
 
 HOW_MANY_PLAY = ("players", "num_players", "numPlayers")
 """What games call the parameter that says it; here it is always 2."""

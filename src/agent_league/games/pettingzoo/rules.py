@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from agent_league.games.base import CHANCE, REPEATING, BadParameters, Move, State, check_names
-from agent_league.games.trial import KINDS, complaint, fitting
+from agent_league.games.parameter_trial import KINDS, complaint, fitting
 
 DIGITS, BASE = 4, 256
 """Of the seed; the last bit is left out, as some environments take 31 of them."""

@@ -1,8 +1,8 @@
 """The iterated prisoner's dilemma: cooperating pays both, defecting pays one."""
 
-from agent_league.games.pictures import payoff_scene, show_payoffs
 from agent_league.games.prisoners_dilemma.rules import DEFAULTS, PrisonersDilemmaRules
 from agent_league.games.registry import Game
+from agent_league.games.shared_views import payoff_scene, show_payoffs
 
 HOW_TO_PLAY = """\
 In every round both players cooperate or defect at the same time, and are paid by what both did; most points win.

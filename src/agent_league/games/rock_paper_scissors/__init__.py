@@ -1,8 +1,8 @@
 """Rock, Paper, Scissors: who first wins three rounds."""
 
-from agent_league.games.pictures import payoff_scene, show_payoffs
 from agent_league.games.registry import Game
 from agent_league.games.rock_paper_scissors.rules import RockPaperScissorsRules
+from agent_league.games.shared_views import payoff_scene, show_payoffs
 
 HOW_TO_PLAY = """\
 Both choose rock, paper or scissors at the same time: rock beats scissors, scissors beat paper, paper beats rock.

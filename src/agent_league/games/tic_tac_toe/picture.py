@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_league.games.base import Move
-from agent_league.games.pictures import side
 from agent_league.games.scene import Board, Cell, Scene
+from agent_league.games.shared_views import side
 from agent_league.games.tic_tac_toe.rules import EMPTY, LINES, MARKS
 
 

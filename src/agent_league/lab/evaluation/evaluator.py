@@ -12,28 +12,28 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from agent_league.check.scripted_agents import open_manager
+from agent_league.check.signing_key import checker_key
+from agent_league.check.subject import Options
 from agent_league.clock import SystemClock, format_utc
 from agent_league.config import PlayerDefaults
 from agent_league.config.models import Timeouts
-from agent_league.conformance.bench import Options
-from agent_league.conformance.key import checker_key
-from agent_league.conformance.stand_ins import open_manager
 from agent_league.errors import UserError
 from agent_league.games.registry import Game
-from agent_league.lab.evaluation.luck import chances_against_random
+from agent_league.http.client import HttpCarrier
+from agent_league.http.memory import MemoryNetwork
+from agent_league.lab.evaluation.game_table import FAILURES, PracticeTable
+from agent_league.lab.evaluation.in_process_players import BothWays, Entrant, Partner, Room, sit_down
 from agent_league.lab.evaluation.model import Conformance, Encounter, Ending, Evaluation, PracticeGame
 from agent_league.lab.evaluation.opponents import EARLIER, opponents_of
-from agent_league.lab.evaluation.partners import BothWays, Entrant, Partner, Room, sit_down
-from agent_league.lab.evaluation.practice import PracticeManager, PracticeReferee
-from agent_league.lab.evaluation.table import FAILURES, PracticeTable
-from agent_league.lab.evaluation.visitor import Host, Visitor, met
-from agent_league.lab.evaluation.watched import Watched
-from agent_league.league.passes import Passes
+from agent_league.lab.evaluation.private_league import PracticeManager, PracticeReferee
+from agent_league.lab.evaluation.random_play import chances_against_random
+from agent_league.lab.evaluation.running_player import Host, Visitor, met
+from agent_league.lab.evaluation.watched_strategy import Watched
+from agent_league.league.match_tokens import Passes
 from agent_league.players.strategies import check_strategy, load_strategy, strategy_names, unsuited
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V2
-from agent_league.transport.http_client import HttpCarrier
-from agent_league.transport.memory import MemoryNetwork
 
 FIRST_PARTNER = 901
 """Ids that no league gives, so that no player takes a practice partner for an opponent that it has met there."""

@@ -11,8 +11,8 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Any
 
+from agent_league.lab.counts import Score, Tally, score
 from agent_league.lab.statistics import Estimate, binomial_p_value, grouped_rate, holm
-from agent_league.lab.tally import Score, Tally, score
 
 BLOCKS = 10
 """So many runs of consecutive games tell how far games hang together; each has at least two, one from either side."""

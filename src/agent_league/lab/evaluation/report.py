@@ -13,8 +13,9 @@ from typing import Any
 
 import orjson
 
-from agent_league.conformance.reports import page
+from agent_league.check.reports import page
 from agent_league.errors import UserError
+from agent_league.lab.counts import estimate_as_dict
 from agent_league.lab.evaluation.criteria import Criterion, Judgement, judge
 from agent_league.lab.evaluation.findings import (
     HOW_TO_READ,
@@ -33,7 +34,6 @@ from agent_league.lab.evaluation.findings import (
 )
 from agent_league.lab.evaluation.model import Encounter, Ending, Evaluation
 from agent_league.lab.evaluation.plots import outcomes_plot, progress_plot, times_plot
-from agent_league.lab.tally import estimate_as_dict
 from agent_league.model.names import printable
 
 LONGEST_NAME = 40

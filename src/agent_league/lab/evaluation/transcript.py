@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent_league.check.listener import Incoming
 from agent_league.clock import Clock
-from agent_league.conformance.listener import Incoming
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.lab.evaluation.model import Fault
 from agent_league.model.names import printable
 from agent_league.protocol import v1, v2
 from agent_league.protocol.checks import check_envelope, read_fields, wrong_type
-from agent_league.protocol.spellings import STYLES, Frame
+from agent_league.protocol.tolerance import STYLES, Frame
 from agent_league.protocol.v1.checks import check_envelope as check_v1_envelope
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.dialect import Setting, Words
+from agent_league.referee.answers import Reader
+from agent_league.referee.messages import Setting, Words
+from agent_league.referee.messages_v1 import WordsV1
+from agent_league.referee.messages_v2 import WordsV2
 from agent_league.referee.play import MatchPlay
-from agent_league.referee.reading import Reader
-from agent_league.referee.words_v1 import WordsV1
-from agent_league.referee.words_v2 import WordsV2
 
 JOIN = "handle_game_invitation"
 REGISTER = "register_player"

@@ -18,10 +18,10 @@ from agent_league.model.results import MatchResult, MatchState, Scoring, Termina
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.match import Match, Verdict
 from agent_league.referee.match_file import Line, MatchFile, read_match_file
+from agent_league.referee.messages_v1 import result_v1
 from agent_league.referee.verify.comparing import differences, mismatches, quoted, same
 from agent_league.referee.verify.forms import COMMITTED, FORMS, form_of
-from agent_league.referee.verify.retelling import Retelling, ThreadLost
-from agent_league.referee.words_v1 import result_v1
+from agent_league.referee.verify.replayed_match import Retelling, ThreadLost
 
 CHECKS: Mapping[str, str] = {
     "commitment": "the seed's hash is the commitment, shown with every invitation and question of league.v2",

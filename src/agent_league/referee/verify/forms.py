@@ -17,8 +17,8 @@ from agent_league.protocol.v1.ids import league_uuid
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.referee.match import ROLES
 from agent_league.referee.match_file import MatchFile
+from agent_league.referee.messages_v1 import SENDER, conversation_v1
 from agent_league.referee.verify.comparing import same
-from agent_league.referee.words_v1 import SENDER, conversation_v1
 
 ALWAYS = ("sender", "league_id", "round_id", "match_id")
 """What every message of a referee's says of its match."""

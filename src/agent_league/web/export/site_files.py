@@ -14,10 +14,10 @@ from agent_league.errors import UserError
 from agent_league.model.names import is_safe_name
 from agent_league.storage.files import json_bytes, read_object, write_whole
 from agent_league.version import __version__
-from agent_league.web.framing import read_page, write_notice, write_page
+from agent_league.web.league_reader import Reader
 from agent_league.web.page import NoSuchThing
+from agent_league.web.page_frame import read_page, write_notice, write_page
 from agent_league.web.pages import PAGES
-from agent_league.web.reader import Reader
 from agent_league.web.site import FileSite, file_of
 
 MANIFEST = "agent-league-export.json"

@@ -13,7 +13,7 @@ from agent_league.model.agents import Referee
 from agent_league.model.names import printable
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing
-from agent_league.web.reader import Reader
+from agent_league.web.league_reader import Reader
 
 SCHEMA_VERSION = "1.0.0"
 FORMULA = re.compile(r"""(^|[,;|])(?=[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20])""")

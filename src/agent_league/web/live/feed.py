@@ -18,12 +18,12 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
+from agent_league.http.limits import Limits
 from agent_league.log import JsonLogger
-from agent_league.transport.http_connections import Limits
-from agent_league.web.caching import takes_gzip
 from agent_league.web.event_stream import BEGIN, HEADERS, HEARTBEAT_SECONDS, NOTHING_SEEN, EventIds
+from agent_league.web.league_reader import Reader
 from agent_league.web.live.sections import SECTIONS, Data, Section
-from agent_league.web.reader import Reader
+from agent_league.web.page_cache import takes_gzip
 from agent_league.web.rendering import render
 from agent_league.web.site import Site
 

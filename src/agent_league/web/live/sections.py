@@ -6,14 +6,14 @@ from typing import Any
 
 from agent_league.clock import format_utc
 from agent_league.league.roster import Member
-from agent_league.league.season import Phase
+from agent_league.league.state import Phase
 from agent_league.model.agents import AgentState, Player, Role
 from agent_league.model.result_words import Sign, sign_of, what_went_wrong
 from agent_league.model.schedule import Pairing
 from agent_league.web.agents import state_of
-from agent_league.web.chronicle import Chronicle
+from agent_league.web.league_history import Chronicle
+from agent_league.web.league_reader import Reader
 from agent_league.web.live.news import sentence_of
-from agent_league.web.reader import Reader
 
 Data = dict[str, Any]
 SHOWN_NEWS = 40

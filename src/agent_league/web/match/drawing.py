@@ -5,8 +5,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from agent_league.games.pictures import amount, signed
 from agent_league.games.scene import Board, Cell, Heap, Heaps, Part, Round, Rounds, Scene, Tile, Tiles
+from agent_league.games.shared_views import amount, signed
 from agent_league.model.names import printable
 
 UNIT = 40

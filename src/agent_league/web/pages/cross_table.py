@@ -11,8 +11,8 @@ from markupsafe import Markup, escape
 from agent_league.model.result_words import SIGNS, Sign, sign_of
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import Schedule
+from agent_league.web.league_reader import Reader
 from agent_league.web.page import Page, Told
-from agent_league.web.reader import Reader
 from agent_league.web.site import Site
 
 MOST_NAMED = 60

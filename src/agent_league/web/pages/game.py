@@ -8,9 +8,9 @@ from agent_league.errors import ConfigError
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import Game, UnknownGame, playable
 from agent_league.model.names import printable
+from agent_league.web.league_reader import Reader
 from agent_league.web.page import Page, Told
 from agent_league.web.protocol.messages import coded
-from agent_league.web.reader import Reader
 
 WITHOUT_WORDS = (
     "This game brings no description of its own. Each question says what the seat may see and which moves are legal."

@@ -9,18 +9,18 @@ from typing import Any
 from agent_league.clock import duration, parse_utc
 from agent_league.errors import Refusal
 from agent_league.games.base import CHANCE
-from agent_league.games.pictures import amount, move_text
-from agent_league.games.staging import rounds_table, staged, with_moves
+from agent_league.games.scene_view import rounds_table, staged, with_moves
+from agent_league.games.shared_views import amount, move_text
 from agent_league.league.match_files import read_match
 from agent_league.model.addresses import without_addresses
 from agent_league.model.result_words import ENDINGS, ending, sign_of
 from agent_league.model.results import MatchResult, Termination
 from agent_league.referee.replay import Replay, Step, known_of, replay
 from agent_league.referee.transcript import objects
+from agent_league.web.league_reader import Reader
 from agent_league.web.match.conversation import conversation
 from agent_league.web.match.drawing import draw_rounds, draw_scene
 from agent_league.web.page import NoSuchThing, Page, Told
-from agent_league.web.reader import Reader
 
 MOST_STEPS = 301
 """Positions in a page."""

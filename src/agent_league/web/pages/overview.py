@@ -1,8 +1,8 @@
 """The overview of a league: how far it is, the table, the round that is played, what happened, and who takes part."""
 
+from agent_league.web.league_reader import Reader
 from agent_league.web.live.sections import SECTIONS
 from agent_league.web.page import Page, Told
-from agent_league.web.reader import Reader
 
 
 def read(reader: Reader, _: str) -> Told:

@@ -1,11 +1,11 @@
 """Taking a seat: what is played here, whether there is room, and a form for a name."""
 
 from agent_league.games.registry import load_game
-from agent_league.league.season import Phase
+from agent_league.league.state import Phase
 from agent_league.players.sentences import for_people
+from agent_league.web.league_reader import Reader
 from agent_league.web.page import Page, Told
-from agent_league.web.play.guests import LONGEST_NAME
-from agent_league.web.reader import Reader
+from agent_league.web.play.seats import LONGEST_NAME
 
 
 def read(reader: Reader, _: str) -> Told:

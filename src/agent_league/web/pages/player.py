@@ -5,19 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.league.match_files import read_match
-from agent_league.league.season import Phase
+from agent_league.league.state import Phase
 from agent_league.model.result_words import BROKEN_OFF, failures, sign_of
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import Pairing
 from agent_league.storage.paths import DataPaths
 from agent_league.web.agents import speech_of, state_of
-from agent_league.web.chronicle import Place
+from agent_league.web.league_history import Place
+from agent_league.web.league_reader import Reader
 from agent_league.web.page import Page, Told, no_such
 from agent_league.web.player.answers import answers_of
 from agent_league.web.player.charts import Axes, Line, line_chart
 from agent_league.web.player.habits import Played, habits_of
 from agent_league.web.player.opponent_notes import notes_of
-from agent_league.web.reader import Reader
 
 FORM = 10
 """The latest results that show in what form a player is."""

@@ -6,8 +6,8 @@ from agent_league.league.roster import Member
 from agent_league.model.agents import Role
 from agent_league.model.results import StandingsRow
 from agent_league.web.agents import speech_of, state_of
+from agent_league.web.league_reader import Reader
 from agent_league.web.page import Page, Told
-from agent_league.web.reader import Reader
 
 
 def read(reader: Reader, _: str) -> Told:

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from agent_league.config.models import Timeouts
 from agent_league.errors import ErrorCode, FrameCode
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.tool_words import WORDS
+from agent_league.protocol.tool_descriptions import WORDS
 from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION
+from agent_league.web.league_reader import Reader
 from agent_league.web.page import Page, Told, no_such
 from agent_league.web.protocol.messages import CODE_WORDS, coded, describe, summaries
-from agent_league.web.reader import Reader
 
 FRAME_WORDS = {
     FrameCode.PARSE_ERROR: "the body is not JSON",

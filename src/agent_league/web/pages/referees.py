@@ -7,8 +7,8 @@ from agent_league.league.roster import Member
 from agent_league.model.agents import Referee, Role
 from agent_league.model.results import Outcome
 from agent_league.web.agents import speech_of, state_of
+from agent_league.web.league_reader import Reader
 from agent_league.web.page import Page, Told
-from agent_league.web.reader import Reader
 
 
 def read(reader: Reader, _: str) -> Told:

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent_league.league.season import Phase
+from agent_league.league.state import Phase
 from agent_league.model.result_words import ending, sign_of
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing, Round, Schedule
+from agent_league.web.league_reader import Reader
 from agent_league.web.page import NoSuchThing, Page, Told
-from agent_league.web.reader import Reader
 
 STATES = {"COMPLETED": "finished", "RUNNING": "being played", "PENDING": "to come"}
 

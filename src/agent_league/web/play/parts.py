@@ -10,18 +10,18 @@ from typing import Any
 
 from agent_league.games.base import in_words, is_long
 from agent_league.games.scene import WIDEST, Board, Cell, Part, Rounds, Scene, Tiles
-from agent_league.games.show import drawn, is_repeated, standing
-from agent_league.games.staging import staged
-from agent_league.league.season import Phase
+from agent_league.games.scene_view import staged
+from agent_league.games.text_view import drawn, is_repeated, standing
+from agent_league.league.state import Phase
 from agent_league.model.results import StandingsRow
 from agent_league.players.choices import named
-from agent_league.players.legal import spelled
+from agent_league.players.legal_moves import spelled
 from agent_league.players.observation import GameRecord, Move, Observation
 from agent_league.players.positions import in_a_line, last_view, paid, view_after
 from agent_league.players.sentences import OUTCOMES, for_people
 from agent_league.web.match.drawing import draw_scene
 from agent_league.web.page import Told
-from agent_league.web.play.guests import Guest
+from agent_league.web.play.seats import Guest
 from agent_league.web.rendering import render
 from agent_league.web.site import Site
 

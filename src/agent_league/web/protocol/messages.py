@@ -17,7 +17,7 @@ from agent_league.model.names import printable
 from agent_league.protocol import v1, v2
 from agent_league.protocol.methods import METHODS, Caller, Method
 from agent_league.protocol.schemas import message_schemas, message_schemas_v1
-from agent_league.protocol.tool_words import FIELDS, MEANINGS
+from agent_league.protocol.tool_descriptions import FIELDS, MEANINGS
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.web.protocol.samples import SENDERS_V1, resolved, sample
 

@@ -10,7 +10,7 @@ import orjson
 
 from agent_league.config.models import CircuitBreaker, RetryPolicy, Timeouts
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.league.gate import UNKNOWN_TOKEN, invalid_token, missing_token, not_registered
+from agent_league.league.authorization import UNKNOWN_TOKEN, invalid_token, missing_token, not_registered
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
 from agent_league.protocol.checks import check_envelope

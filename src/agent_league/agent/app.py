@@ -1,0 +1,310 @@
+"""The ASGI application of one agent: calls and MCP at `/mcp`, `GET /health`, and metrics and pages if there are any.
+
+The guard decides who may call, `http.limits` how much a connection may cost.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+import orjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from agent_league.agent.jsonrpc import UNKNOWN_METHOD, count_requests
+from agent_league.http.call_limits import CallLimits, TokenCheck, TooManyWaiting
+from agent_league.http.caller import CALLER_ADDRESS, NOWHERE, Address
+from agent_league.http.carrier import MAX_BODY, Answer, PostRefused
+from agent_league.http.guard import Fields, Guard, TurnedAway, bearer_of
+from agent_league.http.limits import MAX_DROPPED, Headers, NoRoom, NotPlain, RequestRefused
+from agent_league.http.rate_limit import RateLimit
+
+JSON_TYPE = (b"content-type", b"application/json")
+TEXT_TYPE = (b"content-type", b"text/plain; charset=utf-8")
+READING = ("GET", "HEAD")
+DROP_SECONDS = 5
+MCP_HEADERS = frozenset({b"mcp-protocol-version", b"mcp-session-id", b"mcp-method"})
+"""One of them is in every MCP request but the first of a session."""
+USE_POST = "use POST with a JSON-RPC 2.0 body"
+BODY_TOO_LARGE = "the body is over 1 MiB"
+
+Metrics = Callable[[str], tuple[bytes, str]]
+"""From the header `Accept` to a text of numbers and its type."""
+
+
+class BodyTooLarge(Exception):
+    """The body exceeds the limit; more of it may be on its way."""
+
+    def __init__(self, *, more: bool) -> None:
+        super().__init__()
+        self.more = more
+
+
+class McpGate(Protocol):
+    """The MCP side of an agent: takes requests of MCP, read already or not."""
+
+    def wants(self, body: bytes) -> bool:
+        """Whether a body without any header of MCP is a request of MCP all the same."""
+        ...
+
+    async def pass_unread(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+    async def pass_read(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None: ...
+    async def close(self) -> None: ...
+
+
+class Pages(Protocol):
+    """An ASGI application for people who look."""
+
+    @property
+    def listeners(self) -> int:
+        """Who follows live, now."""
+        ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+    async def close(self) -> None: ...
+
+
+class Endpoint:
+    """A frame in, a frame out; what is MCP goes through the door instead, where there is one."""
+
+    def __init__(
+        self,
+        answer: Answer,
+        guard: Guard,
+        call_limits: CallLimits,
+        rate_limit: RateLimit | None,
+        door: McpGate | None = None,
+        refused: RequestRefused | None = None,
+    ) -> None:
+        self._answer = answer
+        self._guard = guard
+        self._call_limits = call_limits
+        self._rate_limit = rate_limit
+        self._door = door
+        self._refused = refused or _ignore_refusal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, fields: Fields) -> None:
+        door, limit = self._door, self._rate_limit
+        CALLER_ADDRESS.set(scope.get("client") or NOWHERE)
+        if door and not MCP_HEADERS.isdisjoint(fields):
+            self._guard.admit_post(scope, fields)
+            if limit and (refusal := limit.refusal(_address(scope), 1)):
+                raise TurnedAway(429, refusal.message)
+            await door.pass_unread(scope, receive, send)
+            return
+        if scope["method"] != "POST":
+            self._refused(scope.get("client"), 405, f"{scope['method']}: {USE_POST}")
+            await _reply(send, 405, USE_POST.encode(), TEXT_TYPE, (b"allow", b"POST"))
+            return
+        self._guard.admit_post(scope, fields)
+        try:
+            body = await _read_body(fields, receive)
+        except BodyTooLarge as error:
+            self._refused(scope.get("client"), 413, BODY_TOO_LARGE)
+            await _refuse_body(receive if error.more else None, send)
+            return
+        if body is None:
+            return
+        if limit and (refusal := limit.refusal(_address(scope), count_requests(body))):
+            answer = limit.turn_away(body, refusal)
+        else:
+            try:
+                answer = await self._call_limits.answer(self._answer, body, bearer_of(fields), _address(scope))
+            except PostRefused as refused:
+                await _reply(send, refused.status, refused.body, JSON_TYPE)
+                return
+            except TooManyWaiting:
+                raise TurnedAway(503, "too many calls wait here; come again in a while") from None
+            # Asked afterwards, so that a bare call doesn't pay for it: about an unknown method nothing was done.
+            if door and answer is not None and answer.startswith(UNKNOWN_METHOD) and door.wants(body):
+                await door.pass_read(body, scope, receive, send)
+                return
+        if answer is None:
+            await _reply(send, 202, b"")
+        else:
+            await _reply(send, 200, answer, JSON_TYPE)
+
+
+class PlainDesk:
+    """Answers what nearly every call is: a POST of JSON to `/mcp` by whom the guard has let in before, and not MCP."""
+
+    def __init__(self, answer: Answer, guard: Guard, call_limits: CallLimits, door: McpGate | None) -> None:
+        self._answer = answer
+        self._guard = guard
+        self._call_limits = call_limits
+        self._door = door
+
+    def admit(self, url: bytes, headers: Headers) -> Fields | None:
+        if url != b"/mcp":
+            return None
+        fields = dict(headers)
+        length = fields.get(b"content-length", b"")
+        plain = (
+            len(fields) == len(headers)
+            and self._guard.knows(fields)
+            and MCP_HEADERS.isdisjoint(fields)
+            and length.isdigit()
+            and int(length) <= MAX_BODY
+        )
+        return fields if plain else None
+
+    async def answer(self, body: bytes, fields: Fields, address: str) -> bytes | None:
+        try:
+            answer = await self._call_limits.answer(self._answer, body, bearer_of(fields), address)
+        except TooManyWaiting:
+            raise NoRoom from None
+        # About an unknown method nothing was done, so it may be asked about again; a notification was heard already.
+        if answer is not None and answer.startswith(UNKNOWN_METHOD) and self._door and self._door.wants(body):
+            raise NotPlain
+        return answer
+
+
+class _Front:
+    """Pages for whom the guard lets in, and as often as an address may call."""
+
+    def __init__(
+        self, pages: Pages, guard: Guard, rate_limit: RateLimit | None, refused: RequestRefused | None
+    ) -> None:
+        self._refused = refused or _ignore_refusal
+        self._pages = pages
+        self._guard = guard
+        self._rate_limit = rate_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if scope["method"] not in READING:
+                self._guard.admit_post(scope, dict(scope["headers"]))
+            if self._rate_limit and (refusal := self._rate_limit.refusal(_address(scope), 1)):
+                raise TurnedAway(429, refusal.message)
+        except TurnedAway as error:  # told here: Starlette would take it for a failure of ours
+            self._refused(scope.get("client"), error.status, error.sentence)
+            await _reply(send, error.status, error.sentence.encode(), TEXT_TYPE)
+            return
+        await self._pages(scope, receive, send)
+
+
+class AgentApp:
+    """The routes of an agent: `/mcp` straight to its endpoint, everything else through Starlette."""
+
+    def __init__(
+        self,
+        answer: Answer,
+        health: Callable[[], Mapping[str, Any]],
+        guard: Guard | None = None,
+        rate_limit: RateLimit | None = None,
+        other_paths: Mapping[str, Answer] | None = None,
+        door: McpGate | None = None,
+        pages: Pages | None = None,
+        metrics: Metrics | None = None,
+        has_good_token: TokenCheck | None = None,
+        refused: RequestRefused | None = None,
+    ) -> None:
+        """Without a guard of its own it is called by its address alone. `other_paths` have answers of their own.
+
+        `pages` serves whatever is asked for elsewhere, `metrics` the numbers at `/metrics`. Calls with a good token
+        don't wait for others of their address. `refused` is told of requests that are refused with an HTTP status.
+        """
+        self.refused = refused or _ignore_refusal
+        self._guard = guard or Guard()
+        self._door = door
+        self._more = pages
+        calls = CallLimits(has_good_token)
+        self.desk = None if rate_limit else PlainDesk(answer, self._guard, calls, door)
+        """Where plain calls are answered without ado; a limit to their rate is the endpoint's business."""
+
+        async def show_health(_: Request) -> Response:
+            return Response(orjson.dumps(health()), media_type="application/json")
+
+        others = (other_paths or {}).items()
+        self._endpoints = {
+            path: Endpoint(answer, self._guard, calls, rate_limit, None, refused) for path, answer in others
+        }
+        self._endpoints["/mcp"] = Endpoint(answer, self._guard, calls, rate_limit, door, refused)
+        routes: list[BaseRoute] = [Route("/health", show_health)]
+        if metrics:
+
+            async def show_metrics(request: Request) -> Response:
+                text, content_type = metrics(request.headers.get("accept", ""))
+                return Response(text, headers={"content-type": content_type})
+
+            routes.append(Route("/metrics", show_metrics))
+        self._pages = Starlette(routes=routes)
+        if pages:
+            self._pages.router.default = _Front(pages, self._guard, rate_limit, refused)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            fields = self._guard.admit(scope)
+            if endpoint := self._endpoints.get(scope["path"]):
+                await endpoint(scope, receive, send, fields)
+            else:
+                await self._pages(scope, receive, send)
+        except TurnedAway as error:
+            self.refused(scope.get("client"), error.status, error.sentence)
+            await _reply(send, error.status, error.sentence.encode(), TEXT_TYPE)
+
+    async def close(self) -> None:
+        """Ends the streams that would never end by themselves."""
+        if self._more:
+            await self._more.close()
+        if self._door:
+            await self._door.close()
+
+
+def _address(scope: Scope) -> str:
+    """Whom the server sees at the other end."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+async def _read_body(fields: Fields, receive: Receive) -> bytes | None:
+    """The whole body, or None where the client went away."""
+    length = fields.get(b"content-length", b"0")
+    if length.isdigit() and int(length) > MAX_BODY:
+        raise BodyTooLarge(more=True)
+    body = bytearray()
+    while True:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            return None
+        body += event.get("body", b"")
+        more: bool = event.get("more_body", False)
+        if len(body) > MAX_BODY:
+            raise BodyTooLarge(more=more)
+        if not more:
+            return bytes(body)
+
+
+async def _refuse_body(receive: Receive | None, send: Send) -> None:
+    """Answers 413, then drops what is still coming: a client that is cut off while it writes loses the answer."""
+    sentence = BODY_TOO_LARGE.encode()
+    headers = [(b"content-length", str(len(sentence)).encode()), TEXT_TYPE, (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": sentence, "more_body": True})
+    if receive:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DROP_SECONDS):
+                await _drop_body(receive)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _drop_body(receive: Receive) -> None:
+    dropped, more = 0, True
+    while more and dropped < MAX_DROPPED:
+        event = await receive()
+        dropped += len(event.get("body", b""))
+        more = event.get("more_body", False)
+
+
+def _ignore_refusal(address: Address | None, status: int, sentence: str) -> None:
+    """For servers without a log."""
+
+
+async def _reply(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,223 @@
+"""JSON-RPC 2.0 frames: reading and writing them, batches and notifications included."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from agent_league.errors import BadAnswer, ErrorCode, FrameCode, FrameError, PeerRefused
+from agent_league.http.carrier import MAX_BODY
+from agent_league.protocol.checks import Shared
+from agent_league.protocol.json_limits import read_json
+
+MAX_BATCH = 100
+MAX_BATCH_ANSWER = 2 * MAX_BODY
+"""Bytes of all answers to a batch: small questions may have large answers."""
+SHOWN_LENGTH = 200
+"""How much of a peer's own words goes into ours."""
+EVENT_STREAM = (b"event:", b"data:", b"id:", b"retry:", b":")
+"""How a stream of server-sent events may begin, and JSON can't."""
+UNKNOWN_METHOD = b'{"jsonrpc":"2.0","error":{"code":-32601,'
+"""How our answer to a method that isn't known begins."""
+BROADCASTS = tuple(
+    f'{{"jsonrpc":"2.0","method":"{name}",'.encode()
+    for name in ("notify_round", "update_standings", "notify_round_completed", "notify_league_completed")
+)
+"""How the frames begin that a manager of ours sends alike to all."""
+LONGEST_SHARED = 256 * 1024
+SENT_ID = re.compile(rb',"id":(\d+)}\Z')
+BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+RequestId = int | str | None
+
+
+@dataclass(slots=True)
+class Request:
+    """One call. `params` is not yet checked."""
+
+    method: str
+    params: Any
+    request_id: RequestId
+    is_notification: bool
+
+
+def parse_body(body: bytes) -> Any:
+    """The JSON value of a body, or a FrameError that says where it breaks. Whoever gets it changes nothing in it."""
+    try:
+        return _read_shared(body) if body.startswith(BROADCASTS) and len(body) < LONGEST_SHARED else read_json(body)
+    except ValueError as error:
+        raise FrameError(FrameCode.PARSE_ERROR, f"the body is not JSON: {error}") from None
+
+
+@lru_cache(maxsize=8)
+def _read_shared(body: bytes) -> Any:
+    """A broadcast, read once: the other agents of this process get the very same in a moment, and only look at it."""
+    frame = read_json(body)
+    if isinstance(frame, dict) and isinstance(frame.get("params"), dict):
+        frame["params"] = Shared(frame["params"])
+    return frame
+
+
+def read_request(frame: Any) -> Request:
+    """One request out of a parsed body."""
+    if not isinstance(frame, dict):
+        raise FrameError(FrameCode.INVALID_REQUEST, f"expected an object, found {json_type(frame)}")
+    request_id = frame.get("id")
+    if isinstance(request_id, bool) or not isinstance(request_id, int | str | None):
+        raise FrameError(
+            FrameCode.INVALID_REQUEST,
+            f"'id' must be an integer, a string or null, found {json_type(request_id)}",
+        )
+    if frame.get("jsonrpc") != "2.0":
+        raise FrameError(FrameCode.INVALID_REQUEST, "'jsonrpc' must be \"2.0\"")
+    method = frame.get("method")
+    if not isinstance(method, str):
+        raise FrameError(FrameCode.INVALID_REQUEST, f"'method' must be a string, found {json_type(method)}")
+    return Request(method, frame.get("params"), request_id, "id" not in frame)
+
+
+def count_requests(body: bytes) -> int:
+    """How many requests a body holds, as far as that can be told: a batch holds more than one."""
+    if not body.lstrip().startswith(b"["):
+        return 1
+    try:
+        return max(1, min(MAX_BATCH, len(read_json(body))))
+    except ValueError:
+        return 1
+
+
+def echoed_id(frame: Any) -> RequestId:
+    """The id to answer a broken request with, where it has a usable one."""
+    request_id = frame.get("id") if isinstance(frame, dict) else None
+    return request_id if isinstance(request_id, int | str) and not isinstance(request_id, bool) else None
+
+
+def params_of(request: Request) -> Mapping[str, Any]:
+    """The parameters, which must be an object; none are an empty one."""
+    if request.params is None:
+        return {}
+    if not isinstance(request.params, dict):
+        raise FrameError(FrameCode.INVALID_PARAMS, f"'params' must be an object, found {json_type(request.params)}")
+    return request.params
+
+
+def encode_request(method: str, params: Mapping[str, Any], request_id: int) -> bytes:
+    return orjson.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": request_id})
+
+
+def result_frame(result: Any, request_id: RequestId) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "result": result, "id": request_id}
+
+
+def error_frame(error: FrameError, request_id: RequestId) -> dict[str, Any]:
+    body: dict[str, Any] = {"code": int(error.code), "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    return {"jsonrpc": "2.0", "error": body, "id": request_id}
+
+
+def read_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
+    """The `result` of a reply to the call of that id; what a peer refused or garbled becomes an error that says so."""
+    frame = parse_reply(status, body, request_id)
+    if is_plain_result(frame):
+        return frame["result"]
+    if _is_empty(status, body):
+        return None
+    if not isinstance(frame, dict):
+        raise BadAnswer(f"expected a JSON-RPC object, found {json_type(frame)}", frame)
+    if (refused := refusal_in(frame)) is not None:
+        raise refused
+    if "result" not in frame:
+        raise BadAnswer(f"HTTP {status} and neither 'result' nor 'error'", frame)
+    return frame["result"]
+
+
+def is_plain_result(frame: Any) -> bool:
+    """Whether a reply is an object as its result, and in the first glance no refusal: nearly every one is."""
+    result = frame.get("result") if type(frame) is dict else None
+    return (
+        type(result) is dict
+        and result.get("message_type") != "LEAGUE_ERROR"
+        and "structuredContent" not in result
+        and "isError" not in result
+    )
+
+
+def parse_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
+    """The JSON value of a reply, None where it is empty; raises BadAnswer, also where it answers another call."""
+    if _is_empty(status, body):
+        return None
+    try:
+        frame = read_json(without_events(body))
+    except ValueError:
+        raise BadAnswer(f"HTTP {status} and no JSON", body[:SHOWN_LENGTH].decode(errors="replace")) from None
+    if request_id is not None and not answers_call(frame, request_id):
+        shown = str(frame["id"])[:SHOWN_LENGTH]
+        raise BadAnswer(f"an answer to another call: its id is {shown!r}, expected {request_id}", frame)
+    return frame
+
+
+def answers_call(frame: Any, request_id: int) -> bool:
+    """Whether a reply may be the one to the call of that id: no id and null say nothing, "7" and 7.0 are 7.
+
+    What is no JSON-RPC response has no id of the call: a bare message, or an answer in the shape of a request.
+    """
+    if type(frame) is not dict or "method" in frame or not ("result" in frame or "error" in frame):
+        return True
+    found = frame.get("id")
+    return found is None or found == request_id or str(found) == str(request_id)
+
+
+def sent_id(frame: bytes) -> int | None:
+    """The id of a call that was encoded by `encode_request`."""
+    found = SENT_ID.search(frame, max(0, len(frame) - 40))
+    return int(found[1]) if found else None
+
+
+def without_events(body: bytes) -> bytes:
+    """What the last event of a stream says: an MCP server may answer so, and tell of its progress before."""
+    if not body.startswith(EVENT_STREAM):
+        return body
+    for event in reversed(BLANK_LINE.split(body)):
+        data = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
+        if any(data):
+            return b"\n".join(data)
+    return b""
+
+
+def _is_empty(status: int, body: bytes) -> bool:
+    return status in (202, 204) or (status == 200 and not body)
+
+
+def refusal_in(frame: Any) -> PeerRefused | None:
+    """What a reply refuses with: a JSON-RPC error or a LEAGUE_ERROR, framed or bare."""
+    if not isinstance(frame, dict):
+        return None
+    is_error = "error" in frame and ("result" not in frame or (frame["result"] is None and frame["error"] is not None))
+    if is_error and frame.get("message_type") is None:
+        return PeerRefused(f"refused: {_sentence(frame['error'])}", frame)
+    result = frame.get("result", frame)
+    inner = result.get("structuredContent", result) if isinstance(result, dict) else None
+    if isinstance(inner, dict) and inner.get("message_type") == "LEAGUE_ERROR":
+        sentence = f"{inner.get('error_code')} {inner.get('message') or inner.get('error_description')}"
+        return PeerRefused(f"refused: {sentence[:SHOWN_LENGTH]}", frame, _code(inner))
+    return None
+
+
+def json_type(value: Any) -> str:
+    """How JSON calls the type of a value."""
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _sentence(error: Any) -> str:
+    return str(error.get("message", error) if isinstance(error, dict) else error)[:SHOWN_LENGTH]
+
+
+def _code(result: Mapping[str, Any]) -> ErrorCode:
+    try:
+        return ErrorCode(str(result.get("error_code")))
+    except ValueError:
+        return ErrorCode.INVALID_MESSAGE_FORMAT

@@ -1,0 +1,290 @@
+"""The messages of one agent in its log: a line for each that it sends or receives, with time, peer and latency.
+
+A message goes into its line as the bytes that travel anyway. Calls that are refused for want of a good token are
+written in full up to a bound for each address and minute; the rest is counted, so that a stranger can't fill the disk.
+"""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from agent_league.clock import format_second
+from agent_league.errors import CallFailed
+from agent_league.http.caller import CALLER_ADDRESS, Address
+from agent_league.http.carrier import Carrier
+from agent_league.log import RECEIVED, SENT, UNANSWERED, JsonLogger, encode_as_text
+from agent_league.protocol.methods import Caller
+
+Peer = str | Address | None
+"""Where a message goes to or comes from: an endpoint, or the address that the server sees; None in this process."""
+ACCEPTED = "ACCEPTED"
+LONGEST_MESSAGE = 4096
+"""Bytes; of a longer message its line has the beginning and the length: a table of many goes to each of them."""
+MOST_PEERS = 1024
+REFUSED_IN_FULL = 10
+"""Calls of one address and minute that are refused for want of a good token, and yet written in full."""
+OPEN_IN_FULL = 600
+"""The same for calls that anybody may make, and makes without a token."""
+PROVEN_LATER = (Caller.APPLICANT, Caller.MATCH_PLAYER)
+"""Callers whose token, if they have one, is looked at only when their call is handled."""
+MINUTE_SECONDS = 60
+MOST_ADDRESSES = 1024
+OTHERS = "other addresses"
+
+
+class MessageLog:
+    """Writes the messages of one agent to its log."""
+
+    def __init__(self, log: JsonLogger, *, enabled: bool = True) -> None:
+        self._log = log
+        self.enabled = enabled and log.enabled("INFO")
+        self.refused = CountedCalls(log, "calls_refused", REFUSED_IN_FULL)
+        self.open = CountedCalls(log, "open_calls", OPEN_IN_FULL)
+        self.refused_requests = CountedCalls(log, "requests_refused", REFUSED_IN_FULL)
+        self._peers: dict[Peer, bytes] = {}
+
+    def log_carrier(self, carrier: Carrier) -> Carrier:
+        """The same carrier, with a line for each message that it carries."""
+        return LoggedCarrier(carrier, self) if self.enabled else carrier
+
+    def receive_call(self, body: bytes, *, is_told: bool = True) -> "ReceivedCall":
+        """A call that has just arrived; one that isn't told has its lines as part of another, and is only counted."""
+        return ReceivedCall(self, body, CALLER_ADDRESS.get(), is_told=is_told and self.enabled)
+
+    def refuse_request(self, address: Address | None, status: int, sentence: str) -> None:
+        """A request that was refused by HTTP's own means, before anybody read a message in it."""
+        if self.refused_requests.count(address[0] if address else "", (str(status),)):
+            peer = f"{address[0]}:{address[1]}" if address else None
+            self._log.warning("request_refused", peer=peer, status=status, message=sentence)
+
+    def write(
+        self,
+        event_type: str,
+        peer: Peer,
+        message: bytes,
+        latency: float | None = None,
+        more: bytes = b"",
+        *,
+        is_json: bool | None = True,
+        at: int | None = None,
+    ) -> None:
+        """Writes a line; `more` are fields in JSON, `at` is in nanoseconds since 1970, `is_json` None if not known."""
+        line = (self._encode_line, event_type, at or time.time_ns(), peer, message, latency, more, is_json)
+        self._log.write_soon(line, len(message))
+
+    def _encode_line(self, line: tuple[Any, str, int, Peer, bytes, float | None, bytes, bool | None]) -> bytes:
+        """What `write` was given, as JSON."""
+        _, event_type, at, peer, message, latency, more, is_json = line
+        second, nanosecond = divmod(at, 1_000_000_000)
+        head = _encode_head(second, self._log.component, event_type)
+        if latency is not None:
+            more = b',"latency_ms":%.3f%b' % (latency * 1000, more)
+        if not message:
+            message = b"}\n"
+        elif len(message) <= LONGEST_MESSAGE and (is_json or (is_json is None and _is_json(message))):
+            message = b',"message":%b}\n' % message
+        else:
+            message = encode_as_text(message, self._log.secrets) + b"}\n"
+        return b'%b%d,"peer":%b%b%b' % (head, nanosecond // 1000, self._encode_peer(peer), more, message)
+
+    def _encode_peer(self, peer: Peer) -> bytes:
+        """An address as JSON that a terminal may be shown, encoded once."""
+        encoded = self._peers.get(peer)
+        if encoded is None:
+            if len(self._peers) >= MOST_PEERS:
+                self._peers.clear()
+            text = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else peer
+            encoded = self._peers[peer] = json.dumps(text).encode()
+        return encoded
+
+
+class LoggedCarrier:
+    """A carrier that writes down what goes and what comes back."""
+
+    def __init__(self, carrier: Carrier, messages: MessageLog) -> None:
+        self._carrier = carrier
+        self._messages = messages
+
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
+        messages = self._messages
+        messages.write(SENT, endpoint, frame)
+        began = time.perf_counter()
+        try:
+            status, body = await self._carrier.exchange(endpoint, frame, limit, bearer, headers)
+        except CallFailed as error:
+            why = f',"error_code":"{error.code}","error":{json.dumps(error.message)}'
+            messages.write(UNANSWERED, endpoint, b"", time.perf_counter() - began, why.encode())
+            raise
+        more = b"" if status == 200 else b',"status":%d' % status
+        messages.write(RECEIVED, endpoint, body, time.perf_counter() - began, more, is_json=None)
+        return status, body
+
+    async def close(self) -> None:
+        await self._carrier.close()
+
+
+class ReceivedCall:
+    """A call that an agent is asked to answer, and how it went, as far as its log is concerned."""
+
+    __slots__ = (
+        "_address",
+        "_at",
+        "_began",
+        "_body",
+        "_codes",
+        "_is_open",
+        "_is_passed_on",
+        "_is_told",
+        "_messages",
+        "_peer",
+        "is_alone",
+        "is_known",
+        "is_written",
+    )
+
+    def __init__(self, messages: MessageLog, body: bytes, address: Address | None, *, is_told: bool) -> None:
+        self._messages = messages
+        self._is_told = is_told
+        self._body = body
+        self._address = address[0] if address else ""
+        self._peer = address
+        self._at = time.time_ns()
+        self._began = time.perf_counter()
+        self._codes: list[str] = []
+        self._is_open = self._is_passed_on = self.is_written = False
+        self.is_known = False
+        """Whether its caller has shown a good token, or was just given one."""
+        self.is_alone = True
+        """Whether it is one call, and no batch."""
+
+    @property
+    def seconds(self) -> float:
+        """Since it came."""
+        return time.perf_counter() - self._began
+
+    @property
+    def may_be_told(self) -> bool:
+        """Whether a line about its refusal may be written; those of strangers have a bound."""
+        return self.is_known or self._messages.refused.has_room(self._address)
+
+    def read(self, *, is_json: bool | None = True) -> None:
+        """It could be read, or not; its line is written now unless its address has had its share."""
+        messages = self._messages
+        if self._is_told and messages.refused.has_room(self._address) and messages.open.has_room(self._address):
+            self._write_itself(is_json=is_json)
+
+    def pass_on(self) -> None:
+        """It is no message of the league, and is answered elsewhere: by the MCP side of this agent."""
+        self._is_passed_on = True
+
+    def refuse(self, code: str) -> None:
+        """It, or one call of a batch, is refused."""
+        self._codes.append(code)
+
+    def admit(self, caller: Caller) -> None:
+        """Its caller may make it, as one who needs no token or as one whose token was found good."""
+        if caller is Caller.ANYBODY:
+            self._is_open = True
+        elif caller not in PROVEN_LATER:
+            self.is_known = True
+
+    def decide(self, status: object) -> None:
+        """It is an application, which was accepted or rejected."""
+        if status == ACCEPTED:
+            self.is_known = True
+        else:
+            self._codes.append(str(status))
+
+    def answer(self, answer: bytes | None) -> None:
+        """It has got its answer."""
+        if self._is_passed_on:
+            return
+        messages, is_counted = self._messages, False
+        if not self.is_known:
+            if self._codes:
+                is_counted = not messages.refused.count(self._address, self._codes)
+            elif self._is_open:
+                is_counted = not messages.open.count(self._address, ())
+        if not self._is_told or is_counted:
+            return
+        if not self.is_written:
+            self._write_itself(is_json=None)
+        if answer is not None:
+            messages.write(SENT, self._peer, answer, self.seconds)
+
+    def _write_itself(self, *, is_json: bool | None) -> None:
+        self.is_written = True
+        self._messages.write(RECEIVED, self._peer, self._body, is_json=is_json, at=self._at)
+
+
+class CountedCalls:
+    """Calls of one kind by address, within a minute: some are written in full, the rest is told as a number."""
+
+    def __init__(self, log: JsonLogger, event_type: str, in_full: int) -> None:
+        self._log = log
+        self._event_type = event_type
+        self._in_full = in_full
+        self._calls: Counter[str] = Counter()
+        self._codes: dict[str, Counter[str]] = {}
+        self._since = ""
+        self._timer: asyncio.TimerHandle | None = None
+        log.before_close(self.tell)
+
+    def has_room(self, address: str) -> bool:
+        """Whether a call of this address would be written in full."""
+        return self._calls.get(address, 0) < self._in_full
+
+    def count(self, address: str, codes: Iterable[str]) -> bool:
+        """Counts a call; False if it is one of those that are only counted."""
+        if address not in self._calls and len(self._calls) >= MOST_ADDRESSES:
+            address = OTHERS
+        if not self._calls:
+            self._since = format_second(int(time.time()))
+            with suppress(RuntimeError):  # without an event loop it is told at the end
+                self._timer = asyncio.get_running_loop().call_later(MINUTE_SECONDS, self.tell)
+        self._calls[address] += 1
+        self._codes.setdefault(address, Counter()).update(codes)
+        return self._calls[address] <= self._in_full
+
+    def tell(self) -> None:
+        """Writes the numbers of a minute, and begins the next."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        calls, codes = self._calls, self._codes
+        self._calls, self._codes = Counter(), {}
+        for address, number in calls.items():
+            if number > self._in_full:
+                found: dict[str, Any] = {"error_codes": dict(codes[address])} if codes[address] else {}
+                self._log.warning(
+                    self._event_type, address=address, since=self._since, calls=number, in_full=self._in_full, **found
+                )
+
+
+@lru_cache(maxsize=256)
+def _encode_head(second: int, component: str, event_type: str) -> bytes:
+    """The beginning of a line, which many of one second share."""
+    head = {"timestamp": format_second(second), "component": component, "event_type": event_type, "level": "INFO"}
+    return orjson.dumps(head)[:-1] + b',"microsecond":'
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        orjson.loads(body)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,638 @@
+"""Belonging to a league: an agent registers with the manager, comes back as itself, and notices when that is gone.
+
+Shared by referees and players; knows neither.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from random import Random
+from typing import Any, NoReturn, Protocol
+from uuid import uuid4
+
+from agent_league.agent.failure_sentences import is_refusal_of_http, most_telling, sentence_of, what_answers
+from agent_league.agent.peer_client import Call, Manners
+from agent_league.agent.retry import reconnect_delay
+from agent_league.clock import Clock, format_utc, parse_utc
+from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, OtherAnswer, Refusal
+from agent_league.http.caller import check_machine, find_machines
+from agent_league.http.hosts import endpoint_problem, place_of
+from agent_league.log import JsonLogger, redacted
+from agent_league.model.agents import Role
+from agent_league.model.names import is_league_id, is_safe_name, printable
+from agent_league.protocol import v2
+from agent_league.protocol.checks import shown
+from agent_league.protocol.envelope import Message
+from agent_league.protocol.methods import Caller
+from agent_league.protocol.tokens import Expired, Verifier, known_by_hash
+from agent_league.protocol.tolerance import tidied
+from agent_league.protocol.v1.envelope import UUID
+from agent_league.protocol.v1.translation import registration_to_v1
+from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
+
+Remark = Callable[[str], None]
+"""Takes a sentence for the person at the terminal."""
+PATIENT_FAILURES = 5
+"""About a second and a half: an agent started together with its manager has no reason to complain."""
+GRACE_SECONDS = 2
+"""How long a call that overtakes the manager's answer to our registration is kept waiting."""
+EVER = datetime(1970, 1, 1, tzinfo=UTC)
+"""As long as the manager hasn't told the time, nothing counts as expired."""
+ASK_SECONDS = 2.0
+"""How often the manager is asked what o'clock it is, at most, and how long that may take."""
+KEPT_CHECKS = 64
+LONGEST_ADDRESS = 200
+STRANGERS = (
+    ErrorCode.AUTH_TOKEN_MISSING,
+    ErrorCode.AUTH_TOKEN_INVALID,
+    ErrorCode.PLAYER_NOT_REGISTERED,
+    ErrorCode.REFEREE_NOT_REGISTERED,
+)
+"""What a manager says to somebody whom it doesn't know, or no longer."""
+WELCOMES = ("NONE", "OK", "SUCCESS")
+"""What else may stand for ACCEPTED beside an id, or be missing."""
+UNSUPPORTED_GAME = "Unsupported game type"
+"""The protocol's words for a league of a game that the applicant doesn't name."""
+OTHER_GAME = (
+    '; you take {games}. Name the league\'s game too, or "*" for any: `games` of play(), --game of a command, or '
+    "game_types in the configuration"
+)
+
+
+class Credentials(Protocol):
+    """Where an agent keeps what it must know to come back as itself."""
+
+    def load(self) -> dict[str, Any]: ...
+    def save(self, content: dict[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Applicant:
+    """What an agent says of itself when it applies."""
+
+    role: Role
+    wanted_id: str
+    display_name: str
+    version: str
+    game_types: tuple[str, ...]
+    endpoint: str
+    limit: float
+    """How long the manager may take to answer."""
+    league_id: str | None = None
+    """The league to insist on; None: whichever the manager has."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    protocol: str = PROTOCOL_V2
+    v1_name: str = ""
+    """The last part of its address, where it speaks `league.v1`."""
+
+    @property
+    def method(self) -> str:
+        return f"register_{self.role}"
+
+    @property
+    def answer(self) -> str:
+        """The type of the manager's answer."""
+        return (v2.LeagueRegisterResponse if self.role is Role.PLAYER else v2.RefereeRegisterResponse).TYPE
+
+    def write(self, agent_id: str, timestamp: str, credentials: Mapping[str, Any]) -> Message:
+        kind = v2.LeagueRegisterRequest if self.role is Role.PLAYER else v2.RefereeRegisterRequest
+        short = "player" if self.role is Role.PLAYER else "ref"
+        meta = {
+            "display_name": self.display_name,
+            "version": self.version,
+            "game_types": list(self.game_types),
+            "contact_endpoint": self.endpoint,
+            "protocol_version": CURRENT_VERSION,
+            "match_tokens": True,
+            **self.more,
+        }
+        optional = {"league_id": self.league_id, **credentials}
+        return kind.write(
+            sender=f"{self.role}:{agent_id}",
+            timestamp=timestamp,
+            conversation_id=f"conv-{short}-{agent_id.lower()}-reg-001",
+            **{f"{self.role}_meta": meta},
+            **{name: value for name, value in optional.items() if value},
+        )
+
+
+class Session:
+    """An agent's side of its registration."""
+
+    def __init__(
+        self,
+        manager: str,
+        applicant: Applicant,
+        manners: Manners,
+        clock: Clock,
+        log: JsonLogger,
+        credentials: Credentials,
+        *,
+        verify: bool = True,
+        remark: Remark | None = None,
+        rng: Random | None = None,
+        allowed_hosts: Sequence[str] = (),
+    ) -> None:
+        self._manager = manager
+        self._allowed_hosts = allowed_hosts
+        self._elsewhere: str | None = None
+        """Where the manager listens as well, or instead, by its own signature."""
+        self._since = 0.0
+        self._applicant = applicant
+        self._manners = manners
+        self._clock = clock
+        self._log = log
+        self._credentials = credentials
+        self._verify = verify
+        self._remark = remark or (lambda _: None)
+        self._rng = rng or Random()  # noqa: S311 - jitter
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._renewing = asyncio.Lock()
+        self._heard = 0.0
+        self._called = asyncio.Event()
+        self._zero = EVER
+        """What o'clock it was at the manager's when our loop began."""
+        self._asking = asyncio.Lock()
+        self._asked = -ASK_SECONDS
+        self._referees: dict[str, str] = {}
+        self._public_key: Any = None
+        self._manager_machines: frozenset[str] = frozenset()
+        """Whence a manager without a key may call: where its name led when we registered."""
+        self._match_key: str | None = None
+        self._verifier: Verifier | None = None
+        self._good: dict[tuple[str, ...], float] = {}
+        """Tokens that were found good, with what they were shown for: until when they are, by our loop's time."""
+        self._has_registered = False
+        """Whether a manager has taken us in since we were started: whose it is is decided then."""
+        self.agent_id = applicant.wanted_id
+        self.token: str | None = None
+        self.league_id: str | None = None
+        self._answered = asyncio.Event()
+        """Set unless a registration is under way."""
+        self._answered.set()
+        self.registered = asyncio.Event()
+        """Set as long as we have a place in a league, also from an earlier life of this agent."""
+        known = self._recall()
+        self._kept = known is not None
+        self._key = known or secrets.token_hex(32)
+
+    @property
+    def sender(self) -> str:
+        return f"{self._applicant.role}:{self.agent_id}"
+
+    @property
+    def manager(self) -> str:
+        """Where the manager is called."""
+        return self._manager
+
+    def try_elsewhere(self) -> None:
+        """After a call that nobody answered: the next goes to where the manager says that it is, and then back again.
+
+        What it says is signed, but seen from its own side: behind a proxy its address may be of no use to us.
+        """
+        if self._elsewhere is not None:
+            self._manager, self._elsewhere = self._elsewhere, self._manager
+
+    def _note_address(self, token: str) -> None:
+        """Notes where the manager listens, by a token that was found good."""
+        told = self._verifier.manager_address(token) if self._verifier else None
+        if told is None or told[1] <= self._since:
+            return
+        address, self._since = told
+        if place_of(address) in {place_of(self._manager), place_of(self._elsewhere or self._manager)}:
+            return
+        if problem := endpoint_problem(address, self._allowed_hosts):
+            address = printable(address[:LONGEST_ADDRESS])
+            self._log.warning("manager_moved", manager=address, problem=problem)
+            self._remark(
+                f"The League Manager says that it is at {address} now, which this agent may not call: {problem}. "
+                "Start it again with --manager and an address that it may."
+            )
+            return
+        self._log.info("manager_moved", manager=address, earlier=self._manager)
+        self._remark(f"The League Manager says, with its signature, that it is at {address}; so that is tried too.")
+        self._elsewhere = address
+
+    async def hear(self, bearer: str | None) -> None:
+        """Looks at the token beside a call that needs none: the manager's tells where it is."""
+        if bearer is not None and self._verifier is not None:
+            with suppress(Refusal):
+                await self.check_manager(bearer)
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the manager signs what it says, as ours do."""
+        return self._public_key is not None
+
+    @property
+    def verifies_callers(self) -> bool:
+        """Whether it matters who calls: a practice player answers anybody."""
+        return self._verify
+
+    @property
+    def is_with_stranger(self) -> bool:
+        """Whether the manager that took us in isn't one of ours: its answer to our registration had no key."""
+        return self.registered.is_set() and not self.has_key
+
+    @property
+    def season(self) -> str | None:
+        """What tells our league from another one under the same id: its manager's public key."""
+        return _text(self._public_key.get("x")) if isinstance(self._public_key, dict) else None
+
+    async def register(self) -> None:
+        """Registers, waiting for the manager where it must; raises LeagueFailed where it refuses for good."""
+        self._answered.clear()
+        try:
+            await self._register()
+        finally:
+            self._answered.set()
+
+    async def _register(self) -> None:
+        failures = 0
+        self._kept = self._save() or self._kept
+        while True:
+            secret = {"auth_token": self.token, "application_key": self._key if self._kept else None}
+            request = self._applicant.write(self.agent_id, format_utc(self._clock.now()), secret)
+            try:
+                answer = await self._apply(request)
+            except CallFailed as failed:
+                error = most_telling(failed)
+                if error.code in STRANGERS and self.token is not None:
+                    self.token = None
+                    continue
+                if isinstance(error, OtherAnswer):
+                    raise LeagueFailed(
+                        f"{self._manager} answered the registration with {str(redacted(error.answer))[:200]!r}"
+                    ) from None
+                if error.is_final or is_refusal_of_http(error):
+                    raise LeagueFailed(f"{self._manager} refuses the registration: {sentence_of(error)}") from error
+                failures += 1
+                self._tell_of(failures, failed)
+                self.try_elsewhere()
+                await self._rest(reconnect_delay(failures, self._rng))
+                continue
+            if answer.get("public_key") is None:
+                self._manager_machines = await find_machines(self._manager)
+            self._accept(answer)
+            return
+
+    async def _apply(self, request: Message) -> dict[str, Any]:
+        """The manager's answer, in our own words; in whatever style it wants to be asked."""
+        message = request.to_wire()
+        if self._applicant.protocol == PROTOCOL_V1:
+            now, conversation_id = self._clock.now(), str(uuid4())
+            league_id = self.league_id if UUID.fullmatch(self.league_id or "") else None
+            message = registration_to_v1(
+                message, self._applicant.v1_name, now, league_id or str(uuid4()), conversation_id
+            ).to_wire()
+        call = Call(self._applicant.method, message, self._applicant.answer)
+        heard = await self._manners.ask(self._manager, call, self._applicant.limit)
+        if self._manners.strict:
+            return heard.message
+        answer, noted = tidied(self._applicant.answer, heard.message)
+        if unusual := [*heard.noted, *noted]:
+            self._log.info("tolerated", manager=self._manager, how=unusual)
+        return answer
+
+    async def renew(self, stale: str | None) -> None:
+        """Gets a new token in place of one that the manager doesn't take; once, however many calls found out."""
+        async with self._renewing:
+            if self.token == stale:
+                await self.register()
+
+    def leave(self) -> None:
+        """Puts away what belongs to a league that is over; the next one may give us another id, and gets a new key."""
+        if self.token:
+            self._key, self._kept = secrets.token_hex(32), False
+        self.token = self.league_id = None
+        self._public_key = self._match_key = self._verifier = None
+        self._has_registered = False
+        self._referees = {}
+        self.registered.clear()
+
+    async def ready(self) -> None:
+        """Lets a call through once we are registered; the first may overtake the manager's answer."""
+        if self.registered.is_set():
+            return
+        try:
+            async with asyncio.timeout(GRACE_SECONDS):
+                await self.registered.wait()
+        except TimeoutError:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"{self.agent_id} is not registered yet") from None
+
+    def check_league(self, league_id: str | None) -> None:
+        """Raises a Refusal where a message is for another league."""
+        if self.league_id and league_id not in (None, self.league_id):
+            raise Refusal(
+                ErrorCode.LEAGUE_NOT_FOUND,
+                f"{self.agent_id} belongs to league {self.league_id!r}",
+                league_id=shown(league_id),
+            )
+
+    async def check_manager(self, bearer: str | None) -> None:
+        """Raises a Refusal unless the manager's signature vouches for its call.
+
+        One that overtakes the manager's answer to our registration is judged by that answer, not by an earlier one.
+        """
+        try:
+            await self._check_manager(bearer)
+        except Refusal:
+            if self._answered.is_set():
+                raise
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_SECONDS):
+                    await self._answered.wait()
+            await self._check_manager(bearer)
+
+    async def _check_manager(self, bearer: str | None) -> None:
+        if (verifier := self._verifier) is not None:
+            token = bearer or _missing("the manager's signed token must come in the header `Authorization: Bearer`")
+            if not self._is_known(token):
+                check = partial(verifier.check_manager, token, agent_id=self.agent_id)
+                self._remember((token,), await self._in_time(check))
+                self._note_address(token)
+            self._called.set()
+        elif self._verify and not self.has_key:
+            self._check_machine()
+        self._heard = self._time()
+
+    def _check_machine(self) -> None:
+        """Raises a Refusal unless the call comes from where the manager was when we registered."""
+        check_machine(self._manager_machines, f"the league manager at {self._manager}")
+
+    def check_asker(self, machines: Collection[str]) -> None:
+        """Raises a Refusal unless a result comes from a machine that has asked us in its match, or from the manager's.
+
+        Under a manager of ours, and where it doesn't matter who calls, there are other proofs or none.
+        """
+        if self._verify and self.is_with_stranger:
+            check_machine({*machines, *self._manager_machines}, "the referee that has asked us in this match")
+
+    async def check_match(self, token: str | None, match_id: str, referee_id: str) -> None:
+        """Raises a Refusal unless the manager's signature vouches for the referee of this match."""
+        if (verifier := self._verifier) is not None:
+            given = token or _missing(
+                "'auth_token' must hold the match token that the manager gave this referee"
+                " (to try a player by hand, start it with --practice)"
+            )
+            if self._is_known(given, match_id, referee_id):
+                return
+            known = self._referees.get(match_id)
+            if known and known_by_hash(given, known):
+                return
+            goes_by_id = self._manners.strict or is_league_id(referee_id)
+            check = partial(
+                verifier.check_match,
+                given,
+                match_id=match_id,
+                referee_id=referee_id if goes_by_id else None,
+                player_id=self.agent_id,
+            )
+            good_until = await self._in_time(check)
+            self._remember((given, match_id, referee_id), good_until)
+
+    def _is_known(self, *shown: str) -> bool:
+        """Whether just this was found good before, and still is."""
+        good_until = self._good.get(shown)
+        return good_until is not None and self._time() < good_until
+
+    def _remember(self, shown: tuple[str, ...], good_until: float) -> None:
+        if len(self._good) >= KEPT_CHECKS:
+            del self._good[next(iter(self._good))]
+        self._good[shown] = good_until - self._zero.timestamp()
+
+    def caller(self, bearer: str | None) -> str | None:
+        """The sender to whom the manager's signature gives a token; nobody is asked for it."""
+        if bearer is None or self._verifier is None:
+            return None
+        return self._verifier.shown_by(bearer, agent_id=self.agent_id)
+
+    def audience(self, bearer: str | None) -> frozenset[Caller] | None:
+        """As whom a token's bearer may call; None where it came without one, or where nothing can be verified."""
+        if bearer is None or self._verifier is None:
+            return None
+        caller = self.caller(bearer)
+        if caller == Role.LEAGUE_MANAGER:
+            return frozenset({Caller.ANYBODY, Caller.MANAGER})
+        if caller or any(known_by_hash(bearer, token_hash) for token_hash in set(self._referees.values())):
+            return frozenset({Caller.ANYBODY, Caller.MATCH_REFEREE})
+        return frozenset({Caller.ANYBODY})
+
+    def vouch(self, token_hashes: Mapping[str, str | None]) -> None:
+        """The manager says by which token of its own the referee of each match is known, where it is."""
+        self._referees = {match_id: token_hash for match_id, token_hash in token_hashes.items() if token_hash}
+
+    async def _in_time(self, check: Callable[..., float]) -> float:
+        """A token that seems to have expired is checked again once the manager has told what o'clock it is."""
+        try:
+            return check(now=self._now())
+        except Expired:
+            async with self._asking:
+                if self._time() >= self._asked + ASK_SECONDS:
+                    with suppress(CallFailed):
+                        await self._ask(ASK_SECONDS)
+                    self._asked = self._time()
+            return check(now=self._now())
+
+    async def until(self, done: asyncio.Event, quiet_seconds: float, completed: Callable[[], None]) -> None:
+        """Waits for the end of the league, and looks after the manager meanwhile."""
+        watching = asyncio.create_task(self._watch(quiet_seconds, completed))
+        waiting = asyncio.create_task(done.wait())
+        try:
+            await asyncio.wait({watching, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                watching.result()
+        finally:
+            watching.cancel()
+            waiting.cancel()
+            await asyncio.wait({watching, waiting})
+
+    async def _watch(self, quiet_seconds: float, completed: Callable[[], None]) -> None:
+        """Asks for a manager from whom nothing was heard for long; registers again where it has forgotten us."""
+        loop = asyncio.get_running_loop()
+        self._heard = loop.time()
+        failures = 0
+        while True:
+            quiet_until = self._heard + quiet_seconds
+            await asyncio.sleep(reconnect_delay(failures, self._rng) if failures else quiet_until - loop.time())
+            if loop.time() >= self._heard + quiet_seconds:
+                failures = await self._look_after(failures, completed)
+
+    async def _look_after(self, failures: int, completed: Callable[[], None]) -> int:
+        """One question to the manager; how often in a row it has gone unanswered."""
+        token = self.token
+        if self._applicant.protocol == PROTOCOL_V1:
+            return await self._look_after_in_v1(failures)
+        try:
+            answer = await self._ask(self._applicant.limit)
+        except CallFailed as error:
+            if error.code in STRANGERS:
+                await self.renew(token)
+                self._remark(f"Registered again, as {self.agent_id}.")
+            elif error.code.retryable:
+                self._tell_of(failures + 1, error)
+                self.try_elsewhere()
+                return failures + 1
+        else:
+            if answer.get("league_status") == "COMPLETED":
+                completed()
+        if failures >= PATIENT_FAILURES:
+            self._remark(f"The League Manager at {self._manager} is back.")
+        self._heard = self._time()
+        return 0
+
+    async def _look_after_in_v1(self, failures: int) -> int:
+        """Its only question is the registration; who is known is told again what it may have missed."""
+        request = self._applicant.write(self.agent_id, format_utc(self._clock.now()), {})
+        try:
+            answer = await self._apply(request)
+            if answer.get("status") == "ACCEPTED" and answer.get("league_id") != self.league_id:
+                self._accept(answer)  # it is another league's manager by now
+                self._remark(f"Registered again, as {self.agent_id}.")
+        except CallFailed as error:
+            if error.code.retryable:
+                self._tell_of(failures + 1, error)
+                return failures + 1
+        self._heard = self._time()
+        return 0
+
+    async def _rest(self, seconds: float) -> None:
+        """Waits before the next try; a call from the manager shows that it is back."""
+        self._called.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._called.wait()
+
+    async def _ask(self, limit: float) -> dict[str, Any]:
+        """A small question, whose answer tells the time as well."""
+        question = v2.LeagueQuery.write(
+            sender=self.sender,
+            timestamp=format_utc(self._clock.now()),
+            conversation_id=f"conv-{self.agent_id.lower()}-still-there",
+            auth_token=self.token,
+            league_id=self.league_id,
+            query_type="GET_NEXT_MATCH",
+            query_params={},
+        )
+        call = Call("league_query", question.to_wire(), v2.LeagueQueryResponse.TYPE)
+        answer = (await self._manners.ask(self._manager, call, limit)).message
+        self._set_clock(_text(answer.get("timestamp")))
+        return answer
+
+    def _tell_of(self, failures: int, error: CallFailed) -> None:
+        """Now and then in the log, once at the terminal."""
+        if failures in (1, 5) or failures % 20 == 0:
+            self._log.warning("manager_not_there", manager=self._manager, message=error.message)
+        if failures == PATIENT_FAILURES:
+            yet = "any more" if self.registered.is_set() else "yet"
+            why = what_answers(self._manager, error)
+            self._remark(f"No League Manager answers at {self._manager} {yet} ({why}); waiting for it.")
+
+    def _accept(self, answer: Mapping[str, Any]) -> None:
+        status = answer.get("status")
+        if status == "REJECTED":
+            why = f"{answer.get('reason')} ({answer.get('detail')})" if answer.get("detail") else answer.get("reason")
+            other_game = answer.get("reason") == UNSUPPORTED_GAME
+            remedy = OTHER_GAME.format(games=", ".join(self._applicant.game_types)) if other_game else ""
+            raise LeagueFailed(f"{self._manager} rejected the registration: {str(why)[:500]}{remedy}")
+        agent_id = answer.get(f"{self._applicant.role}_id")
+        if str(status).upper() in WELCOMES and not self._manners.strict:
+            status = "ACCEPTED"  # who gives an id and refuses nothing has accepted
+        if status != "ACCEPTED" or not isinstance(agent_id, str):
+            raise LeagueFailed(f"{self._manager} answered the registration with {str(redacted(answer))[:200]!r}")
+        if not is_safe_name(agent_id):
+            raise LeagueFailed(f"{self._manager} gave the id {agent_id[:80]!r}, which can't name a file")
+        self.agent_id = agent_id
+        self._take_token(answer.get("auth_token"))
+        self.league_id = _text(answer.get("league_id"))
+        self._trust(answer.get("public_key"), _text(answer.get("match_key")))
+        self._set_clock(_text(answer.get("timestamp")))
+        self._has_registered = True
+        self._save()
+        self.registered.set()
+        self._log.info("registered", agent_id=agent_id, league_id=self.league_id)
+
+    def _take_token(self, token: Any) -> None:
+        """Ours from now on; another manager's may have a form of which nobody could tell that it is one."""
+        self.token = _text(token)
+        if self.token:
+            self._log.conceal(self.token)
+
+    def _trust(self, public_key: Any, match_key: str | None) -> None:
+        """From here on only these keys' signatures count; a manager without one can't be told from others."""
+        if self._has_registered and self.has_key and public_key is None:
+            raise LeagueFailed(
+                f"{self._manager} signed what it said when we registered, and now it doesn't: another manager may be"
+                " there. Start this agent again to take part in its league"
+            )
+        self._public_key, self._match_key, self._verifier = public_key, match_key, None
+        self._good.clear()
+        if not self._verify or public_key is None:
+            return
+        try:
+            self._verifier = Verifier(public_key, self.league_id or "", match_key)
+        except ValueError as error:
+            raise LeagueFailed(f"{self._manager} sent a public key that can't be used: {error}") from None
+
+    def _set_clock(self, manager_time: str | None) -> None:
+        """What is valid and what has expired goes by the manager's clock; ours may be wrong."""
+        told = parse_utc(manager_time) if manager_time else None
+        if told is not None:
+            self._zero = told - timedelta(seconds=self._time())
+            self._good.clear()
+
+    def _time(self) -> float:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop.time()
+
+    def _now(self) -> datetime:
+        return self._zero + timedelta(seconds=self._time())
+
+    def _recall(self) -> str | None:
+        """Takes up an earlier life; its key, where it had one."""
+        try:
+            saved = self._credentials.load()
+        except DamagedFile as error:
+            self._log.warning("credentials_damaged", message=str(error))
+            self._remark(str(error))
+            saved = {}
+        agent_id, key = _text(saved.get("agent_id")), _text(saved.get("application_key"))
+        if agent_id and is_safe_name(agent_id):
+            self.agent_id = agent_id
+            self._take_token(saved.get("auth_token"))
+            self.league_id = _text(saved.get("league_id"))
+            with suppress(LeagueFailed):  # somebody has edited the file: the manager will tell the key again
+                self._trust(saved.get("public_key"), _text(saved.get("match_key")))
+                if self.has_key or not self._verify:  # whence another manager may call is found out when we register
+                    self.registered.set()
+        return key
+
+    def _save(self) -> bool:
+        content = {
+            "agent_id": self.agent_id if self.token else None,
+            "league_id": self.league_id,
+            "auth_token": self.token,
+            "application_key": self._key,
+            "public_key": self._public_key,
+            "match_key": self._match_key,
+        }
+        try:
+            self._credentials.save(content)
+        except OSError as error:
+            self._log.error("write_failed", error=str(error))
+            return False
+        return True
+
+
+def _text(value: Any) -> str | None:
+    """A string from somebody else's message; anything else is none."""
+    return value if isinstance(value, str) else None
+
+
+def _missing(sentence: str) -> NoReturn:
+    raise Refusal(ErrorCode.AUTH_TOKEN_MISSING, sentence, expected_format="a token that the league manager signed")

@@ -1,0 +1,312 @@
+"""Reception: from whatever arrives to a method of ours and its message, and the way back.
+
+Knows frames and the table of spellings; what a message says is checked behind it. A request is answered in the shape in
+which it was asked.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from agent_league.agent import jsonrpc
+from agent_league.clock import Clock, SystemClock
+from agent_league.errors import FrameCode, FrameError, Refusal
+from agent_league.model.agents import PLAINLY, How, Role
+from agent_league.protocol.checks import OPTIONAL, REQUIRED, shown
+from agent_league.protocol.envelope import Message
+from agent_league.protocol.methods import METHODS
+from agent_league.protocol.tolerance import (
+    EMPTY_AT_REGISTRATION,
+    FIELDS,
+    FILLED_AT_REGISTRATION,
+    FLAT_GAMES,
+    FLAT_ROLE,
+    METHOD_OF_META,
+    METHOD_OF_NAME,
+    METHOD_OF_TYPE,
+    ONE_METHOD,
+    PROTOCOL_VERSIONS,
+    REGISTER_PATH,
+    RUN_PATH,
+    STYLE_BY_NAME,
+    STYLES,
+    TOOL_CALL,
+    UNKNOWN_VERSION,
+    Frame,
+    is_own_word,
+    may_be_spelled_otherwise,
+    tidied,
+)
+from agent_league.protocol.v1 import translation
+from agent_league.protocol.v1.envelope import UUID
+from agent_league.protocol.v2.errors import LeagueError
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+
+FLAT_BODY = "a flat body"
+"""Noted of a registration whose fields stand side by side, in no message."""
+ACKNOWLEDGED = ""
+"""In place of a method: there is nothing to do but to acknowledge it."""
+STYLE_OF_FRAME = {Frame.MESSAGE: "handler", Frame.ARGUMENTS: "tool", Frame.BARE: "bare"}
+
+
+@dataclass(slots=True)
+class Asked:
+    """One request, as we understand it."""
+
+    method: str
+    params: Mapping[str, Any]
+    request_id: jsonrpc.RequestId = None
+    is_notification: bool = False
+    frame: Frame = Frame.PARAMS
+    how: How = PLAINLY
+    original: Mapping[str, Any] | None = None
+    """The message of `league.v1` that this one stands for."""
+    clock: Clock = field(default_factory=SystemClock)
+    """Tells the time of a reply in `league.v1`."""
+    fault: Refusal | None = None
+    """Why that can't be understood."""
+    has_bearer: bool = False
+    """Whether a token came beside it."""
+
+    def worded(self, reply: Any) -> Any:
+        """The reply in the words of the request's protocol."""
+        return reply if self.original is None else translation.reply_to_v1(reply, self.original, self.clock.now())
+
+    def answer(self, reply: Any) -> Any:
+        """The reply in the shape of the request; a TypeError where it can't be written as JSON."""
+        reply = self.worded(reply)
+        if self.frame is Frame.BARE:
+            return reply
+        if self.frame is Frame.ARGUMENTS:
+            failed = isinstance(reply, Mapping) and reply.get("message_type") == "LEAGUE_ERROR"
+            text = {"type": "text", "text": orjson.dumps(reply).decode()}
+            reply = {"content": [text], "structuredContent": reply, "isError": failed}
+        return jsonrpc.result_frame(reply, self.request_id)
+
+
+class Reception:
+    """What one agent understands: its tools, under all the names that the table has for them."""
+
+    def __init__(self, role: Role, tools: Collection[str], *, strict: bool = False, clock: Clock | None = None) -> None:
+        self._role = role
+        self._clock = clock or SystemClock()
+        self._tools = tools
+        self._strict = strict
+        self._letters = {name: _letter_of(kind.TYPE) for name in tools if (kind := METHODS[name].request)}
+
+    def read(self, frame: Any, path: str | None = None) -> Asked:
+        """What is asked for; raises FrameError."""
+        if path is None and (to_the_letter := self._to_the_letter(frame)):
+            return to_the_letter
+        if path == RUN_PATH:
+            return self._read_start(frame)
+        is_flat = path == REGISTER_PATH and _is_flat(frame)
+        asked = self._read(_unflattened(frame) if is_flat else frame)
+        if path == REGISTER_PATH and asked.method not in STYLE_BY_NAME["register"].names:
+            raise self._unknown(asked.method)
+        if path != REGISTER_PATH or asked.frame is not Frame.BARE or asked.original is not None:
+            return asked
+        flat = (FLAT_BODY, *([] if "game_types" in frame else ["no 'game_types'"])) if is_flat else ()
+        noted = (f"POST {REGISTER_PATH}", *flat, *asked.how.noted[1:])
+        return replace(asked, how=How(noted=noted))  # it says nothing of how the agent wants to be called
+
+    def _read_start(self, frame: Any) -> Asked:
+        """What is posted where only starts of matches are, with or without a frame."""
+        is_bare = isinstance(frame, dict) and "jsonrpc" not in frame and not self._strict
+        asked = self._understood(Frame.BARE, RUN_PATH.strip("/"), frame, None) if is_bare else self._read(frame)
+        if asked.method != "start_match":  # whoever posts a start waits for the result, and nobody else may
+            raise self._unknown(asked.method)
+        return asked
+
+    def _to_the_letter(self, frame: Any) -> Asked | None:
+        """A request just as we would write it; whatever else it may be is for others to find out."""
+        if not isinstance(frame, dict) or frame.get("jsonrpc") != "2.0":
+            return None
+        method, params, request_id = frame.get("method"), frame.get("params"), frame.get("id")
+        if type(method) is not str or not isinstance(params, dict) or type(request_id) not in (int, str):
+            return None
+        message_type, needed = self._letters.get(method, (None, None))
+        if message_type is None or params.get("message_type") != message_type or params.get("protocol") != PROTOCOL_V2:
+            return None
+        return Asked(method, params, request_id) if needed is None or needed in params else None
+
+    def _read(self, frame: Any) -> Asked:
+        if isinstance(frame, dict) and _is_bare(frame) and (not self._strict or _is_v1(frame)):
+            return self._understood(Frame.BARE, "", frame, None)
+        request = jsonrpc.read_request(frame)
+        params = request.params
+        if isinstance(params, dict) and params.get("message_type") == LeagueError.TYPE:
+            return Asked(ACKNOWLEDGED, params, request.request_id, request.is_notification)
+        if self._strict or (isinstance(params, dict) and self._is_plain(request.method, params)):
+            if request.method not in self._tools:
+                raise self._unknown(request.method)
+            return Asked(request.method, jsonrpc.params_of(request), request.request_id, request.is_notification)
+        return self._spelled(request)
+
+    def _is_plain(self, method: str, params: Mapping[str, Any]) -> bool:
+        """Whether it is in our own form, so far."""
+        if method not in self._tools:
+            return False
+        kind = METHODS[method].request
+        if kind is None:
+            return True
+        if "message_type" not in params or may_be_spelled_otherwise(kind.TYPE, params):
+            return False
+        return not _is_v1(params) and not is_own_word(method, params["message_type"])
+
+    def _spelled(self, request: jsonrpc.Request) -> Asked:
+        """A framed request whose message may be elsewhere, under another name."""
+        frame, name, message = Frame.PARAMS, request.method, request.params
+        if name == TOOL_CALL and isinstance(message, dict):
+            frame, name, message = Frame.ARGUMENTS, str(message.get("name")), message.get("arguments")
+        if isinstance(message, dict) and "message_type" not in message and isinstance(message.get("message"), dict):
+            message = message["message"]
+            frame = Frame.MESSAGE if frame is Frame.PARAMS else frame
+        if message is None:
+            message = {}
+        if not isinstance(message, dict):
+            if METHOD_OF_NAME.get(name) not in self._tools:
+                raise self._unknown(name)
+            raise FrameError(
+                FrameCode.INVALID_PARAMS, f"'{frame}' must be an object, found {jsonrpc.json_type(message)}"
+            )
+        return self._understood(frame, name, message, request)
+
+    def _understood(self, frame: Frame, name: str, message: dict[str, Any], request: jsonrpc.Request | None) -> Asked:
+        request_id, is_notification = (request.request_id, request.is_notification) if request else (None, False)
+        if _is_v1(message):
+            how = How(PROTOCOL_V1, STYLE_OF_FRAME.get(frame, "bare"))
+            asked = Asked(ACKNOWLEDGED, message, request_id, is_notification, frame, how, message, self._clock)
+            try:
+                method, params = translation.to_v2(message, self._role)
+            except Refusal as refusal:
+                return replace(asked, fault=refusal)
+            return replace(asked, method=method or ACKNOWLEDGED, params=params)
+        if message.get("message_type") == LeagueError.TYPE:
+            return Asked(ACKNOWLEDGED, message, request_id, is_notification, frame)
+        method = self._method(name, message)
+        kind = METHODS[method].request
+        params, noted = tidied(kind.TYPE, message) if kind else (message, [])
+        if kind and params.get("message_type") is None:
+            if all(params.get(name) is not None for name in REQUIRED if name != "message_type"):
+                noted.append("no 'message_type'")
+                params["message_type"] = kind.TYPE
+        elif kind and is_own_word(method, params["message_type"]):
+            noted.append(f"'message_type' {params['message_type'][:40]!r} for {kind.TYPE!r}")
+            params["message_type"] = kind.TYPE
+        if name not in ("", ONE_METHOD, method):
+            noted.insert(0, f"method '{name[:80]}' for '{method}'")
+        if frame is not Frame.PARAMS:
+            noted.insert(0, f"message in {frame}")
+        how = How(style=_style(frame, method, name), noted=tuple(noted))
+        return Asked(method, params, request_id, is_notification, frame, how)
+
+    def _method(self, name: str, message: Mapping[str, Any]) -> str:
+        """Our own method: by the name, else by the type of the message, else by what only one message has."""
+        by_meta = next((METHOD_OF_META[meta] for meta in METHOD_OF_META if meta in message), None)
+        for method in (METHOD_OF_NAME.get(name), METHOD_OF_TYPE.get(str(message.get("message_type"))), by_meta):
+            if method is not None and method in self._tools:
+                return method
+        raise self._unknown(name or f"for {str(message.get('message_type'))[:80]}")
+
+    def _unknown(self, name: str) -> FrameError:
+        known = {"methods": sorted(self._tools)}
+        return FrameError(FrameCode.METHOD_NOT_FOUND, f"no method {name[:80]!r} here", known)
+
+
+def _letter_of(message_type: str) -> tuple[str, str | None]:
+    """What a message of this type must hold to be in no other spelling: its type, and a field that others call so."""
+    fields = FIELDS.get(message_type)
+    return message_type, fields.needed if fields and fields.other else None
+
+
+def mended(kind: type[Message], params: Mapping[str, Any], how: How, now: str) -> tuple[Mapping[str, Any], How]:
+    """An application under our own names, with what its writer left out or empty written in; all of it noted."""
+    tidy, noted = tidied(kind.TYPE, params)
+    for name in EMPTY_AT_REGISTRATION:
+        if tidy.get(name) == "":
+            del tidy[name]
+            noted.append(f"an empty '{name}'")
+    missing = [name for name in FILLED_AT_REGISTRATION if tidy.get(name) is None]
+    _mend_meta(tidy, f"{_role_of(kind)}_meta", noted)
+    if not missing and not noted:
+        return params, how
+    whole = {
+        "protocol": PROTOCOL_V2,
+        "message_type": kind.TYPE,
+        "sender": applicant(kind, tidy),
+        "timestamp": now,
+        "conversation_id": f"conv-{_role_of(kind)}-registration",
+    }
+    noted += [f"no '{name}'" for name in missing]
+    return {**tidy, **{name: whole[name] for name in missing}}, replace(how, noted=(*how.noted, *noted))
+
+
+def _mend_meta(message: dict[str, Any], place: str, noted: list[str]) -> None:
+    """Writes in what an applicant needs not say of itself, and reads its version of the protocol."""
+    meta = message.get(place)
+    if not isinstance(meta, dict):
+        return
+    if meta.get("version") in (None, ""):
+        meta = message[place] = {**meta, "version": UNKNOWN_VERSION}
+        noted.append("no 'version'")
+    declared = meta.get("protocol_version")
+    if isinstance(declared, str) and declared in PROTOCOL_VERSIONS:
+        message[place] = {**meta, "protocol_version": PROTOCOL_VERSIONS[declared]}
+        noted.append(f"'protocol_version' {declared!r} for {PROTOCOL_VERSIONS[declared]!r}")
+
+
+def applicant(kind: type[Message], params: Mapping[str, Any]) -> str:
+    """How somebody who registers signs, by the name it wants to be shown with."""
+    role = _role_of(kind)
+    meta = params.get(f"{role}_meta")
+    name = meta.get("display_name") if isinstance(meta, dict) else None
+    return f"{role}:{name or 'applicant'}"
+
+
+def _role_of(kind: type[Message]) -> Role:
+    return Role.PLAYER if "player_meta" in kind.model_fields else Role.REFEREE
+
+
+def _is_bare(frame: Mapping[str, Any]) -> bool:
+    """Whether a body is a message without a frame."""
+    if "jsonrpc" in frame or "method" in frame:
+        return False
+    return "message_type" in frame or any(meta in frame for meta in METHOD_OF_META)
+
+
+def _is_flat(frame: Any) -> bool:
+    """Whether a body is a registration whose fields stand side by side, in no message."""
+    is_message = not isinstance(frame, dict) or "jsonrpc" in frame or _is_bare(frame)
+    return not is_message and any(name in frame for name in (FLAT_ROLE, "display_name", "displayName"))
+
+
+def _unflattened(frame: Mapping[str, Any]) -> dict[str, Any]:
+    """A flat registration as the message of its kind; raises FrameError."""
+    said = frame.get(FLAT_ROLE)
+    role = said.lower() if isinstance(said, str) else None
+    if role not in (Role.PLAYER, Role.REFEREE):
+        wanted = f"'{FLAT_ROLE}' must be '{Role.PLAYER}' or '{Role.REFEREE}'"
+        raise FrameError(FrameCode.INVALID_PARAMS, f"{wanted}, found {shown(said)!r}")
+    of_message = (*REQUIRED, *OPTIONAL, "application_key")
+    meta = {name: value for name, value in frame.items() if name not in (*of_message, FLAT_ROLE)}
+    message = {name: value for name, value in frame.items() if name in of_message}
+    return {**message, f"{role}_meta": {"game_types": list(FLAT_GAMES), **meta}}
+
+
+def _is_v1(message: Mapping[str, Any]) -> bool:
+    """Whether it is of the older protocol, and doesn't only say so: there, every conversation has a UUID."""
+    return message.get("protocol") == PROTOCOL_V1 and UUID.fullmatch(str(message.get("conversation_id"))) is not None
+
+
+def _style(frame: Frame, method: str, name: str) -> str:
+    """The style that has this name for the method in this frame; else the nearest to it.
+
+    In `params` that is `type`: such a message is told by its type alone.
+    """
+    if frame is Frame.BARE:
+        return STYLE_OF_FRAME[frame]
+    alike = (style for style in STYLES if style.frame is frame and not style.is_mcp)
+    return next((style.name for style in alike if style.names.get(method) == name), STYLE_OF_FRAME.get(frame, "type"))

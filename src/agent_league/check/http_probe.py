@@ -1,0 +1,187 @@
+"""The stranger's end of the line: raw bytes over real HTTP, a new connection each time, every call within a limit."""
+
+import asyncio
+import io
+import json
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import aiohttp
+
+from agent_league.agent.jsonrpc import without_events
+from agent_league.check.steps import NoReply
+from agent_league.http.carrier import MAX_BODY
+from agent_league.log import redacted
+
+SHOWN = 600
+"""Letters of a message that a report shows."""
+CONNECT_SECONDS = 3.0
+NO_CONNECTION = "no connection"
+"""How the sentence begins where a call never reached anybody."""
+NOT_JSON = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An HTTP answer."""
+
+    status: int
+    content_type: str
+    body: bytes
+    seconds: float
+
+    @property
+    def parsed(self) -> Any:
+        """Its JSON value, or NOT_JSON."""
+        try:
+            return json.loads(without_events(self.body))
+        except (ValueError, RecursionError):
+            return NOT_JSON
+
+
+class Probe:
+    """Calls one agent; keeps what was sent, for the report."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.sent: list[str] = []
+        self._parts = urlsplit(url)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, force_close=True),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None),
+        )
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    def at(self, path: str) -> str:
+        """The same server's address of another path."""
+        return urlunsplit((self._parts.scheme, self._parts.netloc, path, "", ""))
+
+    async def connects(self) -> str | None:
+        """Why no connection comes about; None where one does."""
+        port = self._parts.port or (443 if self._parts.scheme == "https" else 80)
+        tls = ssl.create_default_context() if self._parts.scheme == "https" else None
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                _, writer = await asyncio.open_connection(self._parts.hostname, port, ssl=tls)
+        except TimeoutError:
+            return f"{NO_CONNECTION} within {CONNECT_SECONDS:g} s"
+        except OSError as error:
+            return _reason(error)
+        writer.close()
+        return None
+
+    async def other_scheme(self) -> str | None:
+        """The address with http for https, or the other way round, where the server speaks that."""
+        scheme = "http" if self._parts.scheme == "https" else "https"
+        other = urlunsplit(self._parts._replace(scheme=scheme))
+        try:
+            await self._call("GET", other, CONNECT_SECONDS, ssl=False)
+        except NoReply:
+            return None
+        return other
+
+    async def post(
+        self,
+        body: bytes,
+        limit: float,
+        *,
+        url: str | None = None,
+        bearer: str | None = None,
+        shown: str | None = None,
+        content_type: str = "application/json",
+        more_headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        headers = {"Content-Type": content_type, **(more_headers or {})}
+        if bearer is not None:
+            headers["Authorization"] = f"Bearer {bearer}"
+        url = url or self.url
+        self.sent.append(f"POST {urlsplit(url).path or '/'} {shown or show(body)}")
+        return await self._call("POST", url, limit, data=io.BytesIO(body), headers=headers)
+
+    async def get(self, url: str, limit: float) -> Reply:
+        self.sent.append(f"GET {urlsplit(url).path or '/'}")
+        return await self._call("GET", url, limit)
+
+    async def break_off(self, limit: float) -> None:
+        """Sends the beginning of a request over plain HTTP and hangs up."""
+        line = f"POST {self._parts.path or '/'} HTTP/1.1"
+        head = f"{line}\r\nHost: {self._parts.netloc}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+        self.sent.append(f"{line}, a Content-Length of 1000, 20 bytes, and the connection is closed")
+        port = self._parts.port or 80
+        try:
+            async with asyncio.timeout(limit):
+                _, writer = await asyncio.open_connection(self._parts.hostname, port)
+                writer.write(head.encode() + b'{"jsonrpc": "2.0", "')
+                await writer.drain()
+        except (OSError, TimeoutError) as error:
+            raise NoReply(_reason(error)) from None
+        writer.close()
+
+    async def _call(self, verb: str, url: str, limit: float, **more: Any) -> Reply:
+        began = time.monotonic()
+        try:
+            async with (
+                asyncio.timeout(limit),
+                self._session.request(verb, url, allow_redirects=False, **more) as response,
+            ):
+                body = await _read(response)
+        except TimeoutError:
+            raise NoReply(
+                f"no answer within {limit:g} s",
+                silent=True,
+                hint=f"Too slow: the answer must be there within {limit:g} s. Look for a handler that waits, "
+                "loops or blocks, and answer first where the work can be done later.",
+            ) from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise NoReply(_reason(error)) from None
+        return Reply(response.status, response.content_type, body, time.monotonic() - began)
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > MAX_BODY:
+            raise NoReply(f"an answer of more than {MAX_BODY} bytes")
+    return bytes(body)
+
+
+def show(value: bytes | str | Mapping[str, Any] | Any, length: int = SHOWN) -> str:
+    """A message as a report shows it: without tokens, and not without end."""
+    if isinstance(value, bytes):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = value[: length * 4].decode(errors="backslashreplace")
+    text = value if isinstance(value, str) else json.dumps(redacted(value), ensure_ascii=False)
+    text = str(redacted(text))
+    return text if len(text) <= length else f"{text[:length]}... ({len(text)} letters)"
+
+
+def quoted(value: Any, length: int = 160, *, name: str = "") -> str:
+    """A value as JSON; one whose name says that it is a secret isn't shown."""
+    return show({name: value}, length).partition(": ")[2].removesuffix("}")
+
+
+def told(reply: Reply) -> str:
+    """An HTTP answer as a report shows it."""
+    return f"HTTP {reply.status}, {show(reply.body) if reply.body else 'no body'}"
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError):
+        error = error.os_error
+    if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
+        return f"{NO_CONNECTION}: nobody listens there"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the server closed the connection without an answer"
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, aiohttp.ClientError):
+        return f"{NO_CONNECTION}: {error.strerror}"
+    return f"the connection broke off: {str(error) or type(error).__name__}"

@@ -1,0 +1,173 @@
+"""A server of the checker's own: understands any spelling, answers by script, and keeps what it heard."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import orjson
+from starlette.types import Receive, Scope, Send
+
+from agent_league.agent import jsonrpc
+from agent_league.agent.app import AgentApp
+from agent_league.agent.request_parsing import FLAT_BODY, Reception
+from agent_league.errors import FrameError
+from agent_league.http.guard import Guard
+from agent_league.http.server import HttpServer
+from agent_league.mcp.server.gate import Door
+from agent_league.model.agents import Role
+from agent_league.protocol.methods import METHODS
+from agent_league.protocol.tolerance import METHOD_OF_TYPE, REGISTER_PATH, Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One call that came in."""
+
+    path: str
+    frame: Frame
+    named: str
+    """The method as it was called; empty in a bare message."""
+    method: str
+    """The method in the seeds' name."""
+    message: Mapping[str, Any]
+    """As it came, before anything in it was put right."""
+    body: bytes
+    style: str = "seeds"
+    """How a caller who speaks so wants to be called."""
+    bearer: str | None = None
+    """The token that came beside the message, in the header `Authorization`."""
+
+
+Script = Callable[[Incoming], Awaitable[Any]]
+"""What a method does: the `result`; Garbage for bytes that are none."""
+
+
+class Garbage(Exception):
+    """Raised by a script to answer with these bytes."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__()
+        self.body = body
+
+
+class Listener:
+    """A server of the checker's own; what has no script is acknowledged."""
+
+    def __init__(self, role: Role, port: int = 0, scripts: Mapping[str, Script] | None = None) -> None:
+        self.heard: list[Incoming] = []
+        self.misunderstood = ""
+        """What was wrong with the last call that is none."""
+        self.scripts: dict[str, Script] = dict(scripts or {})
+        self._role = role
+        self._reception = Reception(role, METHODS)
+        self._guard = Guard()
+        self._waiting: list[asyncio.Future[None]] = []
+        self._wanted_port = port
+        self._door = Door(self._mcp_server)
+        self._server: HttpServer | None = None
+
+    @property
+    def port(self) -> int:
+        return self._server.port if self._server else self._wanted_port
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://localhost:{self.port}/mcp"
+
+    async def start(self) -> None:
+        """Binds and serves; a UserError where the port is taken."""
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await self._serve(scope, receive, send)
+
+        self._server = HttpServer(app, "127.0.0.1", self._wanted_port, "the checker")
+        await self._server.start()
+
+    async def stop(self) -> None:
+        """Serves no longer; once is enough."""
+        server, self._server = self._server, None
+        await self._door.close()
+        if server:
+            await server.stop()
+
+    def calls(self, method: str, **fields: Any) -> list[Incoming]:
+        """All calls of a method whose message has these fields."""
+        return [
+            call
+            for call in self.heard
+            if call.method == method and all(call.message.get(name) == value for name, value in fields.items())
+        ]
+
+    async def hears(self, method: str, limit: float, count: int = 1, **fields: Any) -> list[Incoming]:
+        """Waits until a method was called so often; whatever there is by then."""
+        await self.until(lambda: len(self.calls(method, **fields)) >= count, limit)
+        return self.calls(method, **fields)
+
+    async def until(self, is_so: Callable[[], Any], limit: float) -> None:
+        """Waits until something is so, looking again with each call that comes in."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                while not is_so():
+                    news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                    self._waiting.append(news)
+                    await news
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Any path will do, so each request has a route of its own."""
+        path = scope["path"]
+        answers = {} if path in ("/health", "/mcp") else {path: partial(self._answer, path)}
+        app = AgentApp(partial(self._answer, "/mcp"), self._health, self._guard, other_paths=answers, door=self._door)
+        await app(scope, receive, send)
+
+    def _mcp_server(self) -> Any:
+        from agent_league.check.mcp_listener import listener_server  # noqa: PLC0415 - it imports the SDK
+
+        return listener_server(lambda body: self._answer("/mcp", body, None))
+
+    def _health(self) -> Mapping[str, Any]:
+        return {"status": "ok", "role": self._role}
+
+    async def _answer(self, path: str, body: bytes, bearer: str | None) -> bytes | None:
+        parsed = None
+        try:
+            parsed = jsonrpc.parse_body(body)
+            where = path if path == REGISTER_PATH else None
+            asked = replace(self._reception.read(parsed, where), original=None)  # a script writes `league.v1` by itself
+        except FrameError as error:
+            self.misunderstood = error.message
+            return orjson.dumps(jsonrpc.error_frame(error, jsonrpc.echoed_id(parsed)))
+        message = asked.params if FLAT_BODY in asked.how.noted else _message(parsed, asked.frame)
+        method = asked.method or METHOD_OF_TYPE.get(str(message.get("message_type")), "")
+        named = str(parsed.get("method") or "")
+        call = Incoming(path, asked.frame, named, method, message, body, asked.how.style, bearer)
+        self.heard.append(call)
+        self._tell_waiting()
+        try:
+            result = await self.scripts.get(call.method, _acknowledge)(call)
+        except Garbage as garbage:
+            return garbage.body
+        finally:
+            self._tell_waiting()
+        return None if asked.is_notification else orjson.dumps(asked.answer(result))
+
+    def _tell_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for news in waiting:
+            if not news.done():
+                news.set_result(None)
+
+
+def _message(body: Mapping[str, Any], frame: Frame) -> Mapping[str, Any]:
+    """The message in a body that was understood, word for word."""
+    found: Any = body if frame is Frame.BARE else body.get("params") or {}
+    if frame is Frame.ARGUMENTS:
+        found = found.get("arguments") or {}
+    inner = found.get("message") if frame in (Frame.MESSAGE, Frame.ARGUMENTS) else None
+    return inner if isinstance(inner, dict) and "message_type" not in found else found
+
+
+async def _acknowledge(_: Incoming) -> Any:
+    return {"status": "ok"}

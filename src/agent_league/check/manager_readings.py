@@ -1,0 +1,46 @@
+"""What agents of ours say to a manager's notices: whether they read them, be the manager ours or a stranger."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_league.check.scripted_agents import MANAGER, stamp
+from agent_league.errors import Refusal
+from agent_league.protocol import v2
+from agent_league.protocol.checks import check_envelope, read_fields
+from agent_league.protocol.envelope import Message
+from agent_league.protocol.foreign_messages import Known, complete
+from agent_league.protocol.version import PROTOCOL_V2
+
+MODELS: Mapping[str, type[Message]] = {
+    model.TYPE: model for model in (v2.RoundAnnouncement, v2.StartMatch, v2.LeagueCompleted)
+}
+
+
+def find_notice_problem(
+    kind: str, came: Mapping[str, Any], name: str, player_id: str, league_id: str, *, has_key: bool
+) -> str | None:
+    """Why an agent of ours refuses a notice with this field as it came, its envelope else right; None: it doesn't.
+
+    A manager that gave its public key is taken for one of ours, whose notices are not completed.
+    """
+    right = {
+        "protocol": PROTOCOL_V2,
+        "message_type": kind,
+        "sender": MANAGER,
+        "timestamp": stamp(),
+        "conversation_id": "conv-notice",
+        "league_id": league_id,
+    }
+    message = {**came, **right}
+    if name in came:
+        message[name] = came[name]
+    else:
+        message.pop(name, None)
+    if not has_key:
+        message, _ = complete(kind, message, Known(stamp(), MANAGER, player_id, league_id, round_id=1))
+    try:
+        check_envelope(message, kind)
+        read_fields(MODELS[kind], message)
+    except Refusal as refusal:
+        return refusal.message
+    return None

@@ -1,0 +1,219 @@
+"""A manager on the bench, and the agents that register with it: referees and players of the checker's own."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agent_league.check.fields import look_up
+from agent_league.check.http_probe import Probe
+from agent_league.check.scripted_agents import StandInManager, StandInPlayer, StandInReferee
+from agent_league.check.steps import Skip
+from agent_league.check.subject import Bench, Exchange, GoodCall, Options
+from agent_league.model.agents import Role
+from agent_league.protocol import v2
+from agent_league.protocol.tokens import SigningKey
+
+APPLICANTS = 9
+"""Registrations that must be refused; a manager that takes them has so many more players."""
+MOST_PLAYERS = 12 + APPLICANTS
+REFEREES = 2
+USED_UP = "The manager's league was used up by the check: its players and referees were the checker's own."
+OCCUPIED = (
+    "Players and referees of the checker's own are registered with the manager now, and nobody plays for them: "
+    "start the manager anew before you play."
+)
+Writer = Callable[[Any, StandInPlayer], Mapping[str, Any]]
+"""Writes the registration of a player on a bench."""
+
+
+class ManagerBench(Bench):
+    """A manager under check, and the agents that register with it."""
+
+    role = Role.LEAGUE_MANAGER
+
+    def __init__(self, probe: Probe, options: Options, key: SigningKey, manager: StandInManager | None) -> None:
+        super().__init__(probe, options, key, None)
+        self.players = [StandInPlayer(f"checker-{number}") for number in range(1, MOST_PLAYERS + 1)]
+        self.referees = [StandInReferee(f"checker-{number}") for number in range(1, REFEREES + 1)]
+        self.servers = (*self.players, *self.referees)
+        self.admitted: list[StandInPlayer] = []
+        self.ids: list[str] = []
+        """The ids of all players; one that was given a second id is two."""
+        self.started = False
+        self.results: dict[str, tuple[int, dict[str, int], str | None]] = {}
+        """Match id -> round, points of both players, and the winner, as they were reported."""
+        self.by_announcement = False
+        """Whether the manager begins matches by announcing them, without START_MATCH."""
+        self._league_id = ""
+        self._applicants = 0
+
+    @property
+    def league_id(self) -> str:
+        return self._league_id
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        if self.started:
+            return (USED_UP,)
+        registered = bool(self.admitted) or any(referee.token for referee in self.referees)
+        return (OCCUPIED,) if registered else ()
+
+    @property
+    def unjudged(self) -> str:
+        if self.started:
+            return ""
+        if not self.admitted:
+            return "no league was played, because it admitted no player"
+        return (
+            "no league was played, because it did not start: give --admin-token-file, or let the manager start its "
+            f"league with {len(self.ids)} players or fewer"
+        )
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the manager gives its public key to those who register, as ours does."""
+        answers = [exchange.answer or {} for name, exchange in self.kept.items() if name.startswith("register_")]
+        return any(isinstance(answer.get("public_key"), str) for answer in answers)
+
+    async def knock(self) -> Exchange:
+        return self.keep("register_referee", await self.admit_referee(self.referees[0]))
+
+    @property
+    def asker(self) -> StandInPlayer:
+        """Somebody who is registered and may ask."""
+        if not self.admitted:
+            raise Skip("no player was admitted")
+        return self.admitted[0]
+
+    def good_call(self) -> GoodCall:
+        if not self.admitted:
+            return GoodCall("register_referee", self.referee_request(self.referees[0]), "REFEREE_REGISTER_RESPONSE")
+        return GoodCall("league_query", self.query(), "LEAGUE_QUERY_RESPONSE")
+
+    def is_good(self, exchange: Exchange) -> bool:
+        return exchange.answer is not None or exchange.acknowledged
+
+    def query(self, query_type: str = "GET_STANDINGS", **more: Any) -> dict[str, Any]:
+        asker = self.asker
+        envelope = self.envelope(f"player:{asker.player_id}", "conv-query-001")
+        fields: dict[str, Any] = {"auth_token": asker.token, "league_id": self.league_id, "query_params": {}}
+        query = v2.LeagueQuery.write(**envelope, query_type="GET_STANDINGS", **fields).to_wire()
+        return {**query, "query_type": query_type, **more}
+
+    def player_request(self, player: StandInPlayer, name: str | None = None, **meta: Any) -> dict[str, Any]:
+        request = v2.LeagueRegisterRequest.write(
+            **self.envelope(f"player:{player.player_id}", f"conv-{player.player_id.lower()}-reg-001"),
+            player_meta=_meta(name or f"Checked {player.name}", player.endpoint),
+        ).to_wire()
+        return {**request, "player_meta": {**request["player_meta"], **meta}}
+
+    def referee_request(self, referee: StandInReferee) -> dict[str, Any]:
+        return v2.RefereeRegisterRequest.write(
+            **self.envelope(f"referee:{referee.name}", f"conv-{referee.name}-reg-001"),
+            referee_meta={**_meta(f"Referee {referee.name}", referee.endpoint), "max_concurrent_matches": 10},
+        ).to_wire()
+
+    async def admit(self, player: StandInPlayer) -> Exchange:
+        """Registers a player; a manager that takes it gives it an id and a token."""
+        kind = "LEAGUE_REGISTER_RESPONSE"
+        exchange = await self.learn("register_player", self.player_request(player), kind)
+        self.adopt(player, exchange)
+        return exchange
+
+    async def apply(self, write: Writer) -> Exchange:
+        """A registration that must be refused; one that is taken all the same is a player like any other."""
+        self._applicants += 1
+        player = self.players[-self._applicants]
+        exchange = await self.ask("register_player", write(self, player), wanted="LEAGUE_REGISTER_RESPONSE")
+        self.adopt(player, exchange)
+        return exchange
+
+    def adopt(self, player: StandInPlayer, exchange: Exchange) -> None:
+        answer = exchange.answer or {}
+        if answer.get("status") == "ACCEPTED" and isinstance(answer.get("player_id"), str):
+            player.player_id, player.token = answer["player_id"], str(answer.get("auth_token"))
+            self._league_id = self._league_id or str(answer.get("league_id") or "")
+            self.admitted.append(player)
+            self.ids.append(player.player_id)
+
+    async def admit_referee(self, referee: StandInReferee) -> Exchange:
+        kind = "REFEREE_REGISTER_RESPONSE"
+        if referee.token:
+            return self.kept["register_referee"]
+        exchange = await self.learn("register_referee", self.referee_request(referee), kind)
+        answer = exchange.answer or {}
+        if answer.get("status") == "ACCEPTED" and isinstance(answer.get("referee_id"), str):
+            referee.referee_id, referee.token = answer["referee_id"], str(answer.get("auth_token"))
+        return exchange
+
+    def report(self, referee: StandInReferee, match_id: str, winner: str | None, **more: Any) -> dict[str, Any]:
+        """What the referee of a match says of it."""
+        order = referee.orders[match_id]
+        return {**self.write_report(referee, match_id, players_of(order), order.get("round_id"), winner), **more}
+
+    def write_report(
+        self, referee: StandInReferee, match_id: str, players: tuple[str, str], round_id: Any, winner: str | None
+    ) -> dict[str, Any]:
+        """A report whose details agree with its winner: a league may judge by them."""
+        a, b = players
+        drawn = 7 if winner == b else 8
+        return v2.MatchResultReport.write(
+            **self.envelope(f"referee:{referee.referee_id}", f"conv-{match_id.lower()}-report"),
+            auth_token=referee.token,
+            league_id=self.league_id,
+            round_id=round_id if isinstance(round_id, int) else 1,
+            match_id=match_id,
+            game_type="even_odd",
+            result={
+                "winner": winner,
+                "score": {player: 1 if winner is None else 3 * (player == winner) for player in players},
+                "details": {"drawn_number": drawn, "choices": {a: "even", b: "even" if winner is None else "odd"}},
+                "status": "DRAW" if winner is None else "WIN",
+            },
+        ).to_wire()
+
+    async def send_report(self, referee: StandInReferee, match_id: str, winner: str | None) -> Exchange:
+        report = self.report(referee, match_id, winner)
+        exchange = await self.learn("report_match_result", report, None)
+        if exchange.acknowledged:
+            referee.reported.add(match_id)
+            score = report["result"]["score"]
+            self.results[match_id] = (int(report["round_id"] or 0), score, winner)
+        return exchange
+
+    def start_message(self, admin_token: str) -> dict[str, Any]:
+        return v2.StartLeague.write(
+            **self.envelope("league_manager", "conv-start-league"), auth_token=admin_token, league_id=self.league_id
+        ).to_wire()
+
+    def open_match(self) -> tuple[StandInReferee, str] | None:
+        """A match that was given to a referee and not reported yet."""
+        for referee in self.referees:
+            if self.by_announcement:
+                referee.orders |= {
+                    name: order for name, order in referee.announced.items() if name not in referee.orders
+                }
+            for match_id in referee.orders:
+                if match_id not in self.results:
+                    return referee, match_id
+        return None
+
+    def unused(self) -> list[StandInPlayer]:
+        """Players that have not applied yet."""
+        return [player for player in self.players[:-APPLICANTS] if player not in self.admitted]
+
+    def must_run(self) -> None:
+        if not self.started:
+            raise Skip("the league did not start, so this can't be seen")
+
+
+def _meta(name: str, endpoint: str) -> dict[str, Any]:
+    return {"display_name": name, "version": "1.0.0", "game_types": ["even_odd"], "contact_endpoint": endpoint}
+
+
+def players_of(order: Mapping[str, Any]) -> tuple[str, str]:
+    """The two players of an order, from its objects or its flat fields."""
+    a, b = (
+        str(look_up(order, f"{side}.player_id") if isinstance(order.get(side), dict) else order.get(f"{side}_id"))
+        for side in ("player_A", "player_B")
+    )
+    return a, b

@@ -1,0 +1,268 @@
+"""A player on the bench, and what its referee and its manager say to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent_league.check.fields import look_up
+from agent_league.check.http_probe import Probe
+from agent_league.check.listener import Incoming, Listener
+from agent_league.check.questions import CHOICES, CHOOSE, EVEN_ODD, MOVE, PARITY, Question, question_for
+from agent_league.check.scripted_agents import StandInManager, stamp
+from agent_league.check.subject import Bench, Exchange, GoodCall, Options
+from agent_league.clock import SystemClock, later
+from agent_league.errors import BadAnswer, ConfigError
+from agent_league.games.draw import commitment
+from agent_league.games.even_odd.wire import EvenOddWire
+from agent_league.games.game_messages import PlainWire
+from agent_league.games.registry import load_game
+from agent_league.model.agents import Role
+from agent_league.model.schedule import Pairing
+from agent_league.protocol import v2
+from agent_league.protocol.envelope import Message
+from agent_league.protocol.tokens import SigningKey
+from agent_league.protocol.tolerance import holds, tidied
+from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.referee.answers import Reader
+
+REFEREE = "referee:REF01"
+ROUND = 9
+PUSHED = "a call of its own to the referee"
+JOIN = "handle_game_invitation"
+REPLY_TYPES = {JOIN: "GAME_JOIN_ACK", CHOOSE: "CHOOSE_PARITY_RESPONSE", MOVE: "GAME_MOVE_RESPONSE"}
+
+DRAW_SEED = "0" * 64
+"""What is promised with a question of which no result is told; a GAME_OVER reveals it where nothing was promised."""
+RIGHT_ANSWERS: dict[str, dict[str, Any]] = {
+    JOIN: {"accept": True, "arrival_timestamp": "2025-01-15T10:30:00Z"},
+    CHOOSE: {"parity_choice": "even"},
+    MOVE: {"move_data": None},
+}
+"""The fields of an answer's own, by the method that asks for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A match that is only played to see what the player does."""
+
+    match_id: str
+    conversation_id: str
+
+
+class PlayerBench(Bench):
+    """A player under check, and what its referee and its manager say to it."""
+
+    role = Role.PLAYER
+
+    def __init__(self, probe: Probe, options: Options, key: SigningKey, manager: StandInManager | None) -> None:
+        super().__init__(probe, options, key, manager)
+        self._matches = 0
+        self.match_tokens: set[str] = set()
+        """What the player was shown as the referee's token."""
+        self._referee = Listener(Role.REFEREE)
+        self.servers = (self._referee,)
+        self.question: Question = PARITY
+        """What the player is asked, once it is known which games it names."""
+        self._pushes: bool | None = None
+        """Whether the player sends its answers by itself; None: not known yet."""
+
+    @property
+    def referee_endpoint(self) -> str:
+        return self._referee.endpoint
+
+    async def open(self) -> None:
+        await super().open()
+        heard = await self.manager.registration(self.probe.url, 0) if self.manager else None
+        self.question = question_for(games_named(heard))
+
+    async def post(
+        self, body: bytes, method: str = "", message: Mapping[str, Any] | None = None, **more: Any
+    ) -> Exchange:
+        """An answer may also come by itself, where the call was answered with a status only."""
+        exchange = await super().post(body, method, message, **more)
+        wanted = more.get("wanted")
+        if exchange.answer is not None and self._pushes is None:
+            self._pushes = False
+        if wanted is None or exchange.answer is not None or not exchange.acknowledged or self._pushes is False:
+            return exchange
+        pushed = await self._pushed(wanted, exchange.message.get("match_id"), self.limit(method))
+        self._pushes = self._pushes or pushed is not None
+        return exchange if pushed is None else replace(exchange, answer=pushed, place=PUSHED)
+
+    async def _pushed(self, wanted: str, match_id: Any, limit: float) -> Mapping[str, Any] | None:
+        def found() -> list[Mapping[str, Any]]:
+            calls = [call.message for call in self._referee.heard if call.message.get("match_id") == match_id]
+            return [message for message in calls if holds(wanted, message)]
+
+        await self._referee.until(found, limit)
+        return next((tidied(wanted, message)[0] for message in found()), None)
+
+    @property
+    def opponent(self) -> str:
+        return "P02" if self.agent_id != "P02" else "P01"
+
+    @property
+    def has_answered_well(self) -> bool:
+        return any(exchange.answer is not None for exchange in self.kept.values())
+
+    @property
+    def unjudged(self) -> str:
+        if self.has_answered_well:
+            return self.question.missing
+        return "it answered neither an invitation nor a question"
+
+    def new_match(self, conversation_id: str | None = None) -> Match:
+        self._matches += 1
+        match_id = f"R9M{self._matches}"
+        return Match(match_id, conversation_id or f"conv-{match_id.lower()}-001")
+
+    def good_call(self) -> GoodCall:
+        """An invitation; a question where the player knows no invitations."""
+        match = self.new_match()
+        answered = {name for name, exchange in self.kept.items() if exchange.answer is not None}
+        asked = self.question.method
+        method = asked if asked in answered and JOIN not in answered else JOIN
+        message = self.invitation(match) if method == JOIN else self.call(match)
+        return GoodCall(method, message, REPLY_TYPES[method], self.pass_for(match))
+
+    def is_good(self, exchange: Exchange) -> bool:
+        return exchange.answer is not None
+
+    def pass_for(self, match: Match) -> str:
+        """What vouches for the referee at this player."""
+        pairing = Pairing(match.match_id, ROUND, self.agent_id, self.opponent)
+        token = self.passes.for_match(pairing, "REF01").shared
+        self.match_tokens.add(token)
+        return token
+
+    def invitation(self, match: Match, **more: Any) -> dict[str, Any]:
+        return self._of_match(
+            v2.GameInvitation,
+            match,
+            game_type=self.question.game_type,
+            role_in_match=self.question.role,
+            opponent_id=self.opponent,
+            **more,
+        )
+
+    def league_invitation(self, match: Match) -> dict[str, Any]:
+        """An invitation with all that a referee of ours puts into it."""
+        return self.invitation(match, draw_commitment=commitment(DRAW_SEED), game_parameters=self._parameters())
+
+    def league_call(self, match: Match) -> dict[str, Any]:
+        """The question of this check with all that a referee of ours puts into it."""
+        call = self.call(match)
+        return {**call, "context": {**call["context"], "draw_commitment": commitment(DRAW_SEED)}}
+
+    def find_problem(self, method: str, *names: str) -> str | None:
+        """Why a referee of ours doesn't read an answer with these fields as they came; None where it does.
+
+        Without names: with all fields but those that have steps of their own. Everything else is put right.
+        """
+        exchange = self.kept[method]
+        came = exchange.answer or {}
+        expected = {
+            "sender": f"player:{self.agent_id}",
+            "player_id": self.agent_id,
+            **{name: exchange.message[name] for name in ("conversation_id", "match_id")},
+        }
+        right: dict[str, Any] = {
+            "protocol": PROTOCOL_V2,
+            "message_type": REPLY_TYPES[method],
+            "timestamp": stamp(),
+            "auth_token": self.token or "tok",
+            **expected,
+            **RIGHT_ANSWERS[method],
+        }
+        if method == MOVE and self.question.legal:
+            right["move_data"] = self.question.legal[0]
+        looked_at = names or tuple(name for name in came if name not in right)
+        answer = {name: value for name, value in right.items() if name not in looked_at}
+        answer |= {name: came[name] for name in looked_at if name in came}
+        reader = Reader(PROTOCOL_V2, expected=expected)
+        try:
+            if method == JOIN:
+                reader.join(answer)
+            else:
+                reader.move(EvenOddWire() if method == CHOOSE else PlainWire(), answer)
+        except BadAnswer as error:
+            return error.message
+        return None
+
+    def _parameters(self) -> dict[str, Any]:
+        try:
+            return dict(load_game(self.question.game_type).parameters)
+        except ConfigError:
+            return {}
+
+    def call(self, match: Match) -> dict[str, Any]:
+        """The question of this check, in a match."""
+        return self.parity_call(match) if self.question.method == CHOOSE else self.move_call(match)
+
+    def parity_call(self, match: Match, **more: Any) -> dict[str, Any]:
+        fields: dict[str, Any] = {"player_id": self.agent_id, "game_type": EVEN_ODD, "context": self._context()}
+        return self._of_match(v2.ChooseParityCall, match, deadline=self._deadline(CHOOSE), **{**fields, **more})
+
+    def move_call(self, match: Match, **moves: Any) -> dict[str, Any]:
+        """For a move of the game at hand, or whatever these moves are of."""
+        plain = {"move_type": EVEN_ODD, "context": {}, "step": 0, "your_role": self.question.role}
+        listed = moves or {"valid_options": list(CHOICES)}
+        return self._of_match(
+            v2.GameMoveCall,
+            match,
+            player_id=self.agent_id,
+            game_type=self.question.game_type,
+            context=self._context(),
+            move_request=self.question.move_request or {**plain, **listed},
+            deadline=self._deadline(MOVE),
+        )
+
+    def game_over(self, match: Match, **result: Any) -> dict[str, Any]:
+        fields = {"game_type": self.question.game_type, "game_result": result, "draw_seed": DRAW_SEED}
+        return self._of_match(v2.GameOver, match, **fields)
+
+    def game_error(self, match: Match) -> dict[str, Any]:
+        retry = {"retry_count": 1, "max_retries": 3}
+        return self._of_match(
+            v2.GameError,
+            match,
+            error_code="E001",
+            error_name="TIMEOUT_ERROR",
+            error_description="TIMEOUT_ERROR",
+            message="no answer within 30 s",
+            affected_player=self.agent_id,
+            player_id=self.agent_id,
+            action_required=REPLY_TYPES[self.question.method],
+            game_state="COLLECTING_CHOICES",
+            retryable=True,
+            retry_info={**retry, "next_retry_at": later(SystemClock().now(), 2)},
+            consequence="Technical loss if no valid answer comes after retries",
+            **retry,
+        )
+
+    async def asked(self, method: str, message: Mapping[str, Any], match: Match) -> Exchange:
+        """A question in the style that the player understands."""
+        return await self.ask(method, message, wanted=REPLY_TYPES[method], bearer=self.pass_for(match))
+
+    def _of_match(self, model: type[Message], match: Match, **fields: Any) -> dict[str, Any]:
+        return model.write(
+            **self.envelope(REFEREE, match.conversation_id),
+            auth_token=self.pass_for(match),
+            league_id=self.league_id,
+            round_id=ROUND,
+            match_id=match.match_id,
+            **fields,
+        ).to_wire()
+
+    def _context(self) -> dict[str, Any]:
+        standings = {"wins": 0, "losses": 0, "draws": 0}
+        return {"opponent_id": self.opponent, "round_id": ROUND, "your_standings": standings}
+
+    def _deadline(self, method: str) -> str:
+        return later(SystemClock().now(), self.limit(method))
+
+
+def games_named(heard: Incoming | None) -> list[str]:
+    """The games that a player names where it registers."""
+    games = look_up(heard.message, "player_meta.game_types") if heard else None
+    return [game for game in games if isinstance(game, str)] if isinstance(games, list) else []

@@ -1,0 +1,303 @@
+"""A report in its four forms: lines for a terminal, JSON, JUnit's XML, and one HTML page to hand in.
+
+Whatever an agent said is somebody else's word: spelled out for the terminal, escaped everywhere else.
+"""
+
+import html
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from agent_league.check.steps import Outcome, Report, Verdict
+from agent_league.model.names import printable
+
+MARKS = {Verdict.PASS: "ok  ", Verdict.WARNING: "WARN", Verdict.FAIL: "FAIL", Verdict.SKIPPED: "skip"}
+TITLES = {"hint": "how to mend it", "sent": "sent", "expected": "expected", "came": "came"}
+FEW = 2
+"""So many steps that are skipped for one reason still have a line each."""
+PAGE = 3
+"""Lines of an answer that are shown."""
+NEAR = 20
+"""Lines after which a failure is out of sight."""
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Terminal:
+    """The lines of a check as it goes on: steps that are skipped for one reason are counted, a hint is given once."""
+
+    def __init__(self, *, in_full: bool = False) -> None:
+        self._in_full = in_full
+        self._skipped: list[Outcome] = []
+        self._hints: dict[str, int] = {}
+        """Hint -> the step at which it was given."""
+
+    def lines(self, outcome: Outcome) -> Iterator[str]:
+        """What is to be said now that this step is done."""
+        is_skipped = outcome.verdict is Verdict.SKIPPED and not self._in_full
+        if outcome.number == 1:
+            self._hints.clear()
+        if not is_skipped or any(one.came != outcome.came for one in self._skipped):
+            yield from self.rest()
+        if is_skipped:
+            self._skipped.append(outcome)
+            return
+        yield from text_lines(self.once(outcome), in_full=self._in_full)
+
+    def rest(self) -> Iterator[str]:
+        """What was held back."""
+        skipped, self._skipped = self._skipped, []
+        if len(skipped) > FEW:
+            yield printable(f"    {len(skipped)} more steps were skipped: {skipped[0].came}")
+        else:
+            for outcome in skipped:
+                yield from text_lines(outcome)
+
+    def once(self, outcome: Outcome) -> Outcome:
+        given = self._hints.setdefault(outcome.hint, outcome.number)
+        repeated = outcome.hint and given != outcome.number
+        return replace(outcome, hint=f"as at step {given}") if repeated else outcome
+
+
+def recap(report: Report) -> list[str]:
+    """The steps that failed and how to mend them, where they are out of sight by the end."""
+    faults = [outcome for outcome in report.outcomes if outcome.verdict is Verdict.FAIL]
+    screen = Terminal()
+    after = report.outcomes[faults[0].number :] if faults else ()
+    if sum(len(list(screen.lines(outcome))) for outcome in after) <= NEAR:
+        return []
+    by_hint: dict[str, list[Outcome]] = {}
+    for one in faults:
+        by_hint.setdefault(one.hint, []).append(one)
+    return ["What failed:", *(f"{_names(same)}: {hint}" for hint, same in by_hint.items()), ""]
+
+
+def _names(steps: Sequence[Outcome]) -> str:
+    first, *others = steps
+    more = f" (and {', '.join(str(one.number) for one in others)})" if others else ""
+    return f"{first.number:3} {first.name}{more}"
+
+
+def text_lines(outcome: Outcome, *, in_full: bool = False) -> Iterator[str]:
+    """A line for a step; what it needs to be understood beside it where it didn't pass."""
+    reason = f" ({outcome.came})" if outcome.verdict is Verdict.SKIPPED else ""
+    yield printable(f"{outcome.number:3} {MARKS[outcome.verdict]} {outcome.name}{reason}")
+    if in_full or outcome.verdict in (Verdict.WARNING, Verdict.FAIL):
+        for name, value in _details(outcome):
+            lines = value.split("\n")
+            if name == "sent" and len(lines) > 1 and not in_full:
+                lines = [lines[0], f"and {len(lines) - 1} other{'s' if len(lines) > 2 else ''}"]
+            if name == "came" and len(lines) > PAGE and not in_full:
+                lines = [*lines[:PAGE], "..."]
+            for number, line in enumerate(lines):
+                yield printable(f"         {TITLES[name] + ':' if not number else '':16}{line}")
+
+
+def summary(report: Report) -> str:
+    counts = ", ".join(
+        f"{report.count(verdict)} {word}"
+        for verdict, word in (
+            (Verdict.PASS, "passed"),
+            (Verdict.WARNING, "warnings"),
+            (Verdict.FAIL, "failed"),
+            (Verdict.SKIPPED, "skipped"),
+        )
+    )
+    return f"{len(report.outcomes)} steps in {report.seconds:.1f} s: {counts}."
+
+
+def judgement(report: Report) -> str:
+    """The whole check in a sentence."""
+    strictly = ", strictly" if report.strict else ""
+    unjudged = f"could not be judged as a {_role(report)}: {report.unjudged}."
+    if report.elsewhere:
+        return f"Nothing could be checked at {report.url}: {report.unjudged}."
+    if report.count(Verdict.FAIL):
+        return f"The {_role(report)} at {report.url} fails{strictly}.{f' It {unjudged}' if report.unjudged else ''}"
+    if report.unjudged:
+        return f"The agent at {report.url} {unjudged}"
+    warnings = report.count(Verdict.WARNING)
+    return f"The {_role(report)} at {report.url} passes{strictly}{', with warnings' if warnings else ''}."
+
+
+def as_json(reports: Sequence[Report]) -> str:
+    """One object: the report, or a list of them where several agents were checked."""
+    if len(reports) == 1:
+        content: Any = _content(reports[0])
+    else:
+        content = {"ok": all(report.ok for report in reports), "reports": [_content(report) for report in reports]}
+    return json.dumps(content, ensure_ascii=False, indent=1)
+
+
+def _content(report: Report) -> dict[str, Any]:
+    return {
+        "url": report.url,
+        "role": report.role,
+        "dialect": report.dialect,
+        "strict": report.strict,
+        "ok": report.ok,
+        "unjudged": report.unjudged,
+        "started": report.started,
+        "seconds": round(report.seconds, 3),
+        "counts": {str(verdict): report.count(verdict) for verdict in Verdict},
+        "remarks": list(report.remarks),
+        "steps": [{**asdict(outcome), "seconds": round(outcome.seconds, 3)} for outcome in report.outcomes],
+    }
+
+
+def as_junit(reports: Sequence[Report]) -> str:
+    """What CI systems read: a failure is a failure, a warning is a passed test that says something."""
+    suites = ET.Element("testsuites")
+    for report in reports:
+        _add_suite(suites, report)
+    ET.indent(suites)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
+
+
+def _add_suite(suites: ET.Element, report: Report) -> None:
+    suite = ET.SubElement(
+        suites,
+        "testsuite",
+        name=_plain(f"league check {report.url}"),
+        tests=str(len(report.outcomes)),
+        failures=str(report.count(Verdict.FAIL)),
+        errors="0",
+        skipped=str(report.count(Verdict.SKIPPED)),
+        time=f"{report.seconds:.3f}",
+        timestamp=report.started.removesuffix("Z"),
+    )
+    for outcome in report.outcomes:
+        case = ET.SubElement(
+            suite,
+            "testcase",
+            classname=f"league_check.{report.role}",
+            name=_plain(f"{outcome.number:03} {outcome.name}"),
+            time=f"{outcome.seconds:.3f}",
+        )
+        words = "\n".join(f"{TITLES[name]}: {value}" for name, value in _details(outcome))
+        if outcome.verdict is Verdict.FAIL:
+            ET.SubElement(case, "failure", message=_plain(outcome.came)).text = _plain(words)
+        elif outcome.verdict is Verdict.SKIPPED:
+            ET.SubElement(case, "skipped", message=_plain(outcome.came))
+        elif outcome.verdict is Verdict.WARNING:
+            ET.SubElement(case, "system-out").text = _plain(f"WARNING\n{words}")
+
+
+def as_html(reports: Sequence[Report]) -> str:
+    """One page, complete in itself."""
+    title = judgement(reports[0]) if len(reports) == 1 else "league check"
+    articles = "".join(_article(number, report) for number, report in enumerate(reports, 1))
+    return page(title, STYLE, f"<p>league check</p>\n{articles}")
+
+
+def page(title: str, style: str, body: str) -> str:
+    """A page that is complete in itself: it fetches nothing and runs nothing. Only `title` is escaped here."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{_escaped(title)}</title>
+<style>{style}</style>
+</head>
+<body>
+{body}</body>
+</html>
+"""
+
+
+def _article(number: int, report: Report) -> str:
+    rows = "".join(_row(f"check-{number}-step-{outcome.number}", outcome) for outcome in report.outcomes)
+    details = "".join(_section(f"check-{number}-step-{outcome.number}", outcome) for outcome in report.outcomes)
+    counts = "".join(f'<li class="{verdict}"><b>{report.count(verdict)}</b> {verdict}</li>' for verdict in Verdict)
+    remarks = "".join(f"<p>{_escaped(remark)}</p>\n" for remark in report.remarks)
+    return f"""<article>
+<h1 class="{"pass" if report.ok else "fail"}">{_escaped(judgement(report))}</h1>
+<p>{_escaped(report.dialect)} · {_escaped(report.started)} · {len(report.outcomes)} steps in {report.seconds:.1f} s</p>
+<ul class="counts">{counts}</ul>
+{remarks}{_faults(number, report)}<h2>Steps</h2>
+<table>
+<thead><tr><th>No.</th><th>Step</th><th>Result</th><th>Seconds</th></tr></thead>
+<tbody>{rows}</tbody>
+</table>
+<h2>Details</h2>
+{details}
+</article>
+"""
+
+
+def _faults(number: int, report: Report) -> str:
+    """What is to be mended: failures first, then warnings."""
+    items = "".join(
+        f'<li><a href="#check-{number}-step-{one.number}">{_escaped(one.name)}</a> '
+        f'<span class="{verdict}">{verdict}</span><br>{_escaped(one.hint)}</li>'
+        for verdict in (Verdict.FAIL, Verdict.WARNING)
+        for one in report.outcomes
+        if one.verdict is verdict
+    )
+    return f'<h2>What to mend</h2>\n<ul class="faults">{items}</ul>\n' if items else ""
+
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --paper: #fff; --line: #d5dae1; --soft: #f4f6f8;
+  --pass: #17713c; --warning: #8a5a00; --fail: #b3261e; --skipped: #5d6775; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --paper: #14181d; --line: #38414c; --soft: #1d232a;
+  --pass: #6fcf97; --warning: #e5b454; --fail: #ff8a80; --skipped: #9aa5b1; } }
+* { box-sizing: border-box; }
+body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: var(--ink); background: var(--paper);
+  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; margin: .2rem 0; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+.counts { display: flex; flex-wrap: wrap; gap: 1rem; list-style: none; padding: 0; }
+table { width: 100%; border-collapse: collapse; }
+th, td { padding: .3rem .5rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+th, td:not(:nth-child(2)) { white-space: nowrap; }
+td:first-child, td:last-child { font-variant-numeric: tabular-nums; }
+.faults li { margin: .5rem 0; }
+a { color: inherit; }
+.pass { color: var(--pass); } .warning { color: var(--warning); } .fail { color: var(--fail); }
+.skipped { color: var(--skipped); }
+section { margin: .8rem 0; padding: .6rem 1rem; border: 1px solid var(--line); border-radius: .4rem; }
+section h3 { font-size: 1rem; margin: 0; }
+dl { display: grid; grid-template-columns: 8rem 1fr; gap: .3rem 1rem; margin: .5rem 0 0; }
+dt { color: var(--skipped); } dd { margin: 0; }
+pre { margin: 0; padding: .4rem .6rem; background: var(--soft); border-radius: .3rem; white-space: pre-wrap;
+  font: .85rem/1.45 ui-monospace, monospace; }
+@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } }
+"""
+
+
+def _row(anchor: str, outcome: Outcome) -> str:
+    return (
+        f'<tr><td>{outcome.number}</td><td><a href="#{anchor}">{_escaped(outcome.name)}</a></td>'
+        f'<td class="{outcome.verdict}">{outcome.verdict}</td><td>{outcome.seconds:.2f}</td></tr>'
+    )
+
+
+def _section(anchor: str, outcome: Outcome) -> str:
+    items = "".join(
+        f"<dt>{TITLES[name]}</dt><dd>{_escaped(value) if name == 'hint' else f'<pre>{_escaped(value)}</pre>'}</dd>"
+        for name, value in _details(outcome)
+    )
+    return (
+        f'<section id="{anchor}"><h3>{outcome.number}. {_escaped(outcome.name)}: '
+        f'<span class="{outcome.verdict}">{outcome.verdict}</span></h3><dl>{items}</dl></section>'
+    )
+
+
+def _details(outcome: Outcome) -> list[tuple[str, str]]:
+    return [(name, value) for name in TITLES if (value := getattr(outcome, name))]
+
+
+def _role(report: Report) -> str:
+    return report.role.replace("_", " ")
+
+
+def _escaped(text: str) -> str:
+    return html.escape(NOT_IN_XML.sub("\ufffd", text))
+
+
+def _plain(text: str) -> str:
+    return NOT_IN_XML.sub("\ufffd", text)

@@ -1,0 +1,316 @@
+"""Those whom the checker plays itself, each with a server of its own.
+
+`StandInManager` takes in the agent under check, whatever spelling it registers in; `StandInPlayer` takes part in the
+matches of a referee, `StandInReferee` in the league of a manager.
+"""
+
+import asyncio
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from agent_league.check.fields import look_up
+from agent_league.check.listener import Garbage, Incoming, Listener
+from agent_league.check.registration_judge import judge_registration
+from agent_league.clock import SystemClock, format_utc
+from agent_league.errors import Refusal, UserError
+from agent_league.league.authorization import UNKNOWN_TOKEN, invalid_token, missing_token
+from agent_league.model.agents import Role
+from agent_league.model.names import CHECK_LEAGUE
+from agent_league.protocol import v1, v2
+from agent_league.protocol.envelope import Message
+from agent_league.protocol.tokens import SigningKey
+from agent_league.protocol.tolerance import POLL, tidied
+from agent_league.protocol.v1.envelope import format_millis
+from agent_league.protocol.v1.ids import conversation_uuid, league_uuid, player_id_v1
+from agent_league.protocol.v2.errors import write_league_error
+from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1
+
+MANAGER = "league_manager"
+REGISTRATIONS = {
+    "register_player": ("LEAGUE_REGISTER_REQUEST", "player_meta"),
+    "register_referee": ("REFEREE_REGISTER_REQUEST", "referee_meta"),
+}
+WANTED = re.compile(r"(P|REF)\d{2,4}", re.ASCII)
+
+
+class StandInManager(Listener):
+    """Takes in whoever registers, signs for matches and for its own calls, and takes notice of reports."""
+
+    def __init__(self, port: int, key: SigningKey) -> None:
+        super().__init__(
+            Role.LEAGUE_MANAGER,
+            port,
+            {
+                "register_player": self._register,
+                "register_referee": self._register,
+                "league_query": self._query,
+                POLL: self._list_assigned_matches,
+            },
+        )
+        self.key = key
+        self.league_id = CHECK_LEAGUE
+        self.tokens: dict[str, str] = {}
+        """Agent id -> the token that it was given last."""
+        self.token_owners: dict[str, str] = {}
+        """Every token that was given -> the agent's id."""
+        self.registrations: list[Incoming] = []
+        """Those that were accepted."""
+        self.refusals: list[tuple[Incoming, str]] = []
+        """Registrations that a league refuses, each with what it says."""
+        self.waiting_matches: dict[str, Mapping[str, Any]] = {}
+        """Match id -> START_MATCH, for a referee that fetches its matches; there until it is reported."""
+        self.polls: dict[str, int] = {}
+        """Referee id -> how often it asked for its matches."""
+        self.refused_poll = ""
+        """Why the last poll was refused that was."""
+        self._ids: dict[str, str] = {}
+
+    async def registration(self, url: str, limit: float) -> Incoming | None:
+        """The registration of the agent at this address; where nobody gives this address, that of the only one."""
+        await self.until(lambda: self._from(url), limit)
+        places = {_endpoint(call) for call in self.registrations}
+        return self._from(url) or (self.registrations[-1] if len(places) == 1 else None)
+
+    def _from(self, url: str) -> Incoming | None:
+        calls = reversed(self.registrations)
+        return next((call for call in calls if _port(_endpoint(call)) == _port(url)), None)
+
+    def endpoint_of(self, heard: Incoming) -> str:
+        """The address that a registration gives, in whatever spelling."""
+        return _endpoint(heard)
+
+    def id_of(self, heard: Incoming) -> str:
+        """The id that this registration was given."""
+        return self._ids[_endpoint(heard) or heard.body.decode(errors="replace")]
+
+    async def _register(self, heard: Incoming) -> Any:
+        role = heard.method.removeprefix("register_")
+        place = _endpoint(heard) or heard.body.decode(errors="replace")
+        if heard.message.get("auth_token") not in self.token_owners:
+            message_type, meta = REGISTRATIONS[heard.method]
+            games = look_up(tidied(message_type, heard.message)[0], f"{meta}.game_types")
+            if refusal := await judge_registration(heard.path, heard.body, games):
+                self.refusals.append((heard, refusal.why))
+                raise Garbage(refusal.answer)
+        agent_id = self._ids.get(place) or self._new_id(role, str(heard.message.get("sender") or ""))
+        self._ids[place] = agent_id
+        self.registrations.append(heard)
+        self.tokens[agent_id] = f"tok-{agent_id.lower()}-of-league-check-{len(self.token_owners) + 1}"
+        self.token_owners[self.tokens[agent_id]] = agent_id
+        wanted = heard.message.get("league_id")
+        if isinstance(wanted, str) and wanted and heard.message.get("protocol") != PROTOCOL_V1:
+            self.league_id = wanted
+        if heard.message.get("protocol") == PROTOCOL_V1:
+            return self._welcome_v1(heard, agent_id)
+        kind = v2.LeagueRegisterResponse if role == "player" else v2.RefereeRegisterResponse
+        return kind.write(
+            sender=MANAGER,
+            timestamp=stamp(),
+            conversation_id=str(heard.message.get("conversation_id") or "conv-registration"),
+            status="ACCEPTED",
+            auth_token=self.tokens[agent_id],
+            league_id=self.league_id,
+            reason=None,
+            protocol_version=CURRENT_VERSION,
+            public_key=self.key.public,
+            **{f"{role}_id": agent_id},
+        ).to_wire()
+
+    def _welcome_v1(self, heard: Incoming, agent_id: str) -> dict[str, Any]:
+        return v1.LeagueRegisterResponse.write(
+            league_id=league_uuid(self.league_id),
+            round_id=0,
+            conversation_id=conversation_uuid(str(heard.message.get("conversation_id"))),
+            sender=MANAGER,
+            timestamp=format_millis(_now()),
+            status="ACCEPTED",
+            player_id=player_id_v1(agent_id),
+            reason=None,
+        ).to_wire()
+
+    def _new_id(self, role: str, sender: str) -> str:
+        wanted = sender.partition(":")[2]
+        prefix = "P" if role == "player" else "REF"
+        if WANTED.fullmatch(wanted) and wanted.startswith(prefix) and wanted not in self._ids.values():
+            return wanted
+        return f"{prefix}{1 + sum(known.startswith(prefix) for known in self._ids.values()):02}"
+
+    async def _list_assigned_matches(self, heard: Incoming) -> Any:
+        """Answer a poll as a league does: the matches of the token's owner that are not reported yet."""
+        token = heard.message.get("auth_token") or heard.bearer
+        referee_id = self.token_owners.get(str(token))
+        if referee_id is None:
+            refusal = invalid_token(UNKNOWN_TOKEN) if token else missing_token("the auth_token from your registration")
+            self.refused_poll = str(refusal)
+            return _write_refusal(refusal, heard)
+        self.polls[referee_id] = self.polls.get(referee_id, 0) + 1
+        waiting = [
+            order
+            for match_id, order in self.waiting_matches.items()
+            if not self.calls("report_match_result", match_id=match_id)
+        ]
+        return {"league_id": self.league_id, "referee_id": referee_id, "matches": waiting}
+
+    async def _query(self, heard: Incoming) -> Any:
+        """An agent that asks whether its manager is still there is told that the league goes on."""
+        return v2.LeagueQueryResponse.write(
+            sender=MANAGER,
+            timestamp=stamp(),
+            conversation_id=str(heard.message.get("conversation_id")),
+            league_id=self.league_id,
+            query_type=heard.message.get("query_type"),
+            success=True,
+            data={},
+            error=None,
+            league_status="RUNNING",
+        ).to_wire()
+
+
+class StandInReferee(Listener):
+    """A referee that takes every match and reports what the checker wants; says so when it is asked how they stand."""
+
+    def __init__(self, name: str) -> None:
+        scripts = {"start_match": self._take, "notify_round": self._hear_round, "get_match_state": self._state}
+        super().__init__(Role.REFEREE, scripts=scripts)
+        self.name = name
+        self.referee_id = name
+        self.token = ""
+        self.orders: dict[str, Mapping[str, Any]] = {}
+        """Match id -> START_MATCH."""
+        self.announced: dict[str, Mapping[str, Any]] = {}
+        """Match id -> what a ROUND_ANNOUNCEMENT says of a match of ours, with the players' addresses."""
+        self.reported: set[str] = set()
+
+    async def _take(self, heard: Incoming) -> Any:
+        self.orders.setdefault(str(heard.message.get("match_id")), heard.message)
+        return {"status": "ok"}
+
+    async def _hear_round(self, heard: Incoming) -> Any:
+        matches = heard.message.get("matches")
+        for match in matches if isinstance(matches, list) else []:
+            if (
+                isinstance(match, dict)
+                and match.get("referee_endpoint") == self.endpoint
+                and "player_A_endpoint" in match
+            ):
+                order = {"round_id": heard.message.get("round_id"), **match}
+                self.announced.setdefault(str(match.get("match_id")), order)
+        return {"status": "ok"}
+
+    async def _state(self, heard: Incoming) -> Any:
+        asked = heard.message.get("match_ids")
+        held = {name: "COLLECTING_CHOICES" for name in self.orders if name not in self.reported}
+        if isinstance(asked, list):
+            return {"matches": {str(name): held.get(str(name)) for name in asked}}
+        match_id = str(heard.message.get("match_id"))
+        return {"match_id": match_id, "state": held.get(match_id, "FINISHED")}
+
+
+@dataclass(slots=True)
+class Behaviour:
+    """What a stand-in player does in one match."""
+
+    accept: bool = True
+    held: asyncio.Event | None = None
+    """The invitation is answered once this is set."""
+    answers: tuple[str, ...] = ("even",)
+    """What it chooses, asked for the first, the second, ... time; the last goes on. RUBBISH is not even JSON."""
+    asked: int = 0
+
+
+RUBBISH = "\x00 this is no JSON"
+
+
+class StandInPlayer(Listener):
+    """A player in the letter of the seeds, which behaves in each match as it is told to."""
+
+    def __init__(self, player_id: str) -> None:
+        super().__init__(Role.PLAYER, scripts={"handle_game_invitation": self._join, "choose_parity": self._choose})
+        self.name = player_id
+        self.player_id = player_id
+        self.token = f"tok-{player_id.lower()}-{secrets.token_hex(16)}"
+        self.behaviours: dict[str, Behaviour] = {}
+
+    async def _join(self, heard: Incoming) -> Any:
+        behaviour = self._behaviour(heard)
+        if behaviour.held:
+            await behaviour.held.wait()
+        return self._reply(v2.GameJoinAck, heard, arrival_timestamp=stamp(), accept=behaviour.accept)
+
+    async def _choose(self, heard: Incoming) -> Any:
+        behaviour = self._behaviour(heard)
+        choice = behaviour.answers[min(behaviour.asked, len(behaviour.answers) - 1)]
+        behaviour.asked += 1
+        if choice == RUBBISH:
+            raise Garbage(choice.encode())
+        return {**self._reply(v2.ChooseParityResponse, heard, parity_choice="even"), "parity_choice": choice}
+
+    def _behaviour(self, heard: Incoming) -> Behaviour:
+        return self.behaviours.setdefault(str(heard.message.get("match_id")), Behaviour())
+
+    def _reply(self, model: type[Message], heard: Incoming, **fields: Any) -> dict[str, Any]:
+        return model.write(
+            sender=f"player:{self.player_id}",
+            timestamp=stamp(),
+            conversation_id=str(heard.message.get("conversation_id")),
+            auth_token=self.token,
+            match_id=heard.message.get("match_id"),
+            player_id=self.player_id,
+            **fields,
+        ).to_wire()
+
+
+def stamp() -> str:
+    """Now, as the protocol writes it."""
+    return format_utc(_now())
+
+
+M = TypeVar("M", bound=StandInManager)
+
+
+async def open_manager(port: int | None, key: SigningKey, kind: Callable[[int, SigningKey], M]) -> M | None:
+    """A manager at the port that was named; at 8000 where none was, if that is free."""
+    manager = kind(port or 8000, key)
+    try:
+        await manager.start()
+    except UserError:
+        if port is not None:
+            raise
+        return None
+    return manager
+
+
+def _write_refusal(refusal: Refusal, heard: Incoming) -> dict[str, Any]:
+    return write_league_error(
+        refusal,
+        sender=MANAGER,
+        timestamp=stamp(),
+        conversation_id=str(heard.message.get("conversation_id") or "conv-refused"),
+        original_message_type=None,
+        method=heard.method,
+        has_token=bool(heard.message.get("auth_token") or heard.bearer),
+    ).to_wire()
+
+
+def _now() -> datetime:
+    return SystemClock().now()
+
+
+def _endpoint(call: Incoming) -> str:
+    """The address that a registration gives, in whatever spelling."""
+    kind, meta = REGISTRATIONS[call.method]
+    message, _ = tidied(kind, call.message)
+    inner = message.get(meta)
+    return str((inner if isinstance(inner, dict) else message).get("contact_endpoint") or "")
+
+
+def _port(url: str) -> int | None:
+    try:
+        return urlsplit(url).port
+    except ValueError:
+        return None

@@ -1,0 +1,237 @@
+"""The live view of a league: a progress bar over the matches, and the table as it changes."""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from agent_league.cli.command_text import as_typed
+from agent_league.cli.options import say
+from agent_league.clock import duration
+from agent_league.launch.plan import LeaguePlan
+from agent_league.league.standings import Table as Standings
+from agent_league.model.events import (
+    AgentRegistered,
+    AgentStateChanged,
+    Event,
+    LeagueCompleted,
+    LeagueResumed,
+    LeagueStarted,
+    MatchFinished,
+    MatchNotTaken,
+    MatchOverdue,
+    PauseChanged,
+    RefereeWaitChanged,
+    RegistrationChanged,
+    RegistrationRefused,
+    RoundStarted,
+    StoreChanged,
+)
+from agent_league.model.names import printable
+from agent_league.model.result_words import champion, counted
+from agent_league.model.results import MatchResult, Scoring, StandingsRow, Termination
+
+SHOWN_ROWS = 15
+UNREADABLE = (Termination.UNREADABLE_ANSWER, Termination.ILLEGAL_MOVE, Termination.BAD_TOKEN)
+
+
+class Faults:
+    """Whose answers could not be read, and what tells its author why; which matches were broken off."""
+
+    def __init__(self) -> None:
+        self.endpoints: dict[str, str] = {}
+        self.broken_off: list[str] = []
+        self._lost: Counter[str] = Counter()
+
+    def note(self, result: MatchResult) -> None:
+        if result.is_void:
+            self.broken_off.append(f"{result.match_id} was broken off: {result.fault}")
+        self._lost.update(player for player, how in result.terminations.items() if how in UNREADABLE)
+
+    def lines(self) -> list[str]:
+        return [
+            as_typed(
+                f"{player} lost {count} technically by its answers;"
+                f" `league check {shlex.quote(self.endpoints.get(player, 'URL'))}` says what is wrong with them."
+            )
+            for player, count in sorted(self._lost.items())
+        ]
+
+
+class Silence:
+    """Shows nothing but what somebody may wait for in vain: a pause, a referee, a match that hangs."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close."""
+
+    def show(self, event: Event | None) -> None:
+        if isinstance(event, PauseChanged | MatchOverdue | MatchNotTaken | RefereeWaitChanged):
+            self.remark(remark_on(event) or "")
+
+    def remark(self, sentence: str) -> None:
+        say(sentence)
+
+
+class LeagueView:
+    """Follows a league's events on the terminal."""
+
+    def __init__(self, plan: LeaguePlan) -> None:
+        self._console = Console()
+        self._scoring = Scoring(
+            plan.league.scoring.win_points,
+            plan.league.scoring.draw_points,
+            plan.league.scoring.loss_points,
+            plan.league.scoring.technical_loss_points,
+        )
+        self._tiebreakers = plan.league.scoring.tiebreakers
+        self._title = plan.league.display_name or plan.league.league_id
+        self._strategies = plan.strategies if len(set(plan.strategies.values())) > 1 else {}
+        self._expected = len(plan.seats) - 1 + plan.people
+        self._names: dict[str, str] = {}
+        self._agents: set[str] = set()
+        self._finished: set[str] = set()
+        self._void: set[str] = set()
+        self._standings: Standings | None = None
+        self._remarks: list[str] = []
+        self._faults = Faults()
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        )
+        self._bar = self._progress.add_task("Registering", total=self._expected)
+        self._live = Live(console=self._console, refresh_per_second=8, transient=True, get_renderable=self._picture)
+
+    def __enter__(self) -> Self:
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def show(self, event: Event | None) -> None:
+        match event:
+            case AgentRegistered():
+                self._agents.add(event.agent_id)
+                if event.role == "player":
+                    self._names[event.agent_id] = event.display_name
+                    self._faults.endpoints[event.agent_id] = event.endpoint
+                if self._standings is None:
+                    self._progress.update(self._bar, completed=len(self._agents))
+            case LeagueStarted():
+                self._standings = Standings(self._names, self._scoring, self._tiebreakers)
+                self._count_matches(event.matches, ())
+            case LeagueResumed():
+                self._standings = Standings(event.names, self._scoring, self._tiebreakers)
+                for result in event.results:
+                    self._standings.record(result)
+                self._count_matches(event.matches, event.results)
+            case RoundStarted():
+                self._progress.update(self._bar, description=f"Round {event.round.round_id}")
+            case MatchFinished():
+                self._faults.note(event.result)
+                match_id = event.result.match_id
+                is_new = match_id not in self._finished or match_id in self._void  # a void one may still be reported
+                if self._standings is not None and is_new:
+                    self._standings.record(event.result)
+                    self._finished.add(match_id)
+                    (self._void.add if event.result.is_void else self._void.discard)(match_id)
+                    self._progress.update(self._bar, completed=len(self._finished))
+            case _:
+                if event and (sentence := remark_on(event)):
+                    self.remark(sentence)
+
+    def _count_matches(self, matches: int, finished: Sequence[MatchResult]) -> None:
+        """Let the bar count matches from here on: so many in all, these of them finished before."""
+        self._finished = {result.match_id for result in finished}
+        self._void = {result.match_id for result in finished if result.is_void}
+        self._progress.update(self._bar, total=matches, completed=len(self._finished))
+
+    def remark(self, sentence: str) -> None:
+        """Keeps a sentence for whoever watches."""
+        self._remarks.append(sentence)
+
+    def finish(self, completed: LeagueCompleted, seconds: float) -> None:
+        """What stays on the screen."""
+        rows = completed.standings
+        self._console.print(standings_table(rows, self._title, len(rows), self._strategies))
+        for remark in self._remarks:
+            self._console.print(Text(printable(remark), style="yellow"), soft_wrap=True)
+        for line in broken_off_lines(completed):
+            self._console.print(Text(printable(line), style="yellow"), soft_wrap=True)
+        for line in [*self._faults.lines(), *tolerated_lines(completed)]:
+            self._console.print(Text(printable(line), style="dim"), soft_wrap=True)
+        if completed.is_void:
+            return
+        played = f"after {counted(completed.matches, 'match')} in {counted(completed.rounds, 'round')}"
+        first = Text(printable(champion(completed.standings[0])), style="bold green")
+        self._console.print(first.append(f", {played} and {duration(seconds)}.", "not bold default"), soft_wrap=True)
+
+    def _picture(self) -> Group:
+        parts: list[Any] = [self._progress]
+        if self._standings is not None:
+            parts.append(standings_table(self._standings.rows(), self._title, strategies=self._strategies))
+        remarks = [*self._remarks[-5:], *self._faults.broken_off[:1]]
+        parts += [Text(printable(remark), style="yellow") for remark in remarks]
+        return Group(*parts)
+
+
+def remark_on(event: Event) -> str | None:
+    """What is out of the ordinary, in a sentence; None for what is not."""
+    sentence = None
+    match event:
+        case RegistrationRefused():
+            sentence = f"{event.sentence}." if event.is_old_token else f"Not registered: {event.who}: {event.why}"
+        case AgentStateChanged():
+            sentence = f"{event.agent_id} is {event.state.lower()}: {event.why}"
+        case StoreChanged():
+            sentence = "The database is back." if event.is_there else f"{event.why}. Nothing is lost; trying again."
+        case RegistrationChanged():
+            closed = "Registration is closed; `league admin open` opens it again."
+            sentence = "Registration is open again." if event.is_open else closed
+        case MatchOverdue() | MatchNotTaken() | RefereeWaitChanged():
+            sentence = f"{event.sentence}."
+        case PauseChanged():
+            paused = "The league is paused; `league admin resume` goes on."
+            sentence = paused if event.is_paused else "The league goes on."
+    return as_typed(sentence) if sentence else None
+
+
+def broken_off_lines(completed: LeagueCompleted) -> list[str]:
+    """How many matches were broken off, and why the first was."""
+    if not completed.broken_off:
+        return []
+    first, why = next(iter(completed.broken_off.items()))
+    count = f"{len(completed.broken_off)} of {completed.matches}"
+    return [f"Matches that were broken off, and won by nobody: {count}. {first}: {why}."]
+
+
+def tolerated_lines(completed: LeagueCompleted) -> list[str]:
+    """What was put up with, a line for each agent."""
+    return [f"Put up with {agent_id}: {'; '.join(noted)}." for agent_id, noted in sorted(completed.tolerated.items())]
+
+
+def standings_table(
+    rows: Sequence[StandingsRow], title: str, shown: int = SHOWN_ROWS, strategies: Mapping[str, str] | None = None
+) -> Table:
+    """The table as a person reads it; a long one is cut, and says so. `strategies` are told by player where given."""
+    table = Table(title=Text(printable(title)), title_justify="left")
+    for heading in ("#", "Player", "Name", *(["Strategy"] if strategies else [])):
+        table.add_column(heading)
+    for heading in ("Played", "Won", "Drawn", "Lost", "Points"):
+        table.add_column(heading, justify="right")
+    for row in rows[:shown]:
+        numbers = (row.played, row.wins, row.draws, row.losses, row.points)
+        strategy = [strategies.get(row.player_id, "")] if strategies else []
+        said = (Text(printable(text)) for text in (row.player_id, row.display_name, *strategy))
+        table.add_row(str(row.rank), *said, *map(str, numbers))
+    if len(rows) > shown:
+        table.add_row("", "", f"and {len(rows) - shown} more")
+    return table

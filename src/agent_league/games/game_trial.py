@@ -1,0 +1,217 @@
+"""Trying a stranger's game out before a league of it begins, and saying in a sentence what broke down in one.
+
+Plays a few games at random by the rules alone. The sentence names the game, the function and its line. What a game
+promises beyond that is for its author to test: `testing.game_contract`.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import PurePath
+from random import Random
+from types import CodeType
+from typing import Any
+
+import orjson
+
+from agent_league.errors import UserError
+from agent_league.games.base import CHANCE, REPEATING, Move, State, allows, is_long, winning_seat
+from agent_league.games.game_messages import Moves
+from agent_league.games.registry import Game
+from agent_league.games.repeated import Repeated
+
+SEEDS = 3
+STEPS = 10_000
+SECONDS = 1.0
+"""For all games together; what isn't seen by then isn't looked for."""
+LOOKED_AT = 64
+"""So many moves of a state, and so many states' words."""
+RULES = ("new", "actors", "legal", "apply", "view", "returns")
+WORDS = ("question", "move", "result", "details", "reason")
+ACTORS = ((), (0,), (1,), (0, 1), (CHANCE,))
+PLAYERS = ("P01", "P02")
+ROLES = ("PLAYER_A", "PLAYER_B")
+OURS = "agent_league."
+
+
+class BrokenGame(UserError):
+    """A game that can't be played."""
+
+
+class Flaw(Exception):
+    """Something that a game gave and nobody can use."""
+
+
+def try_out(game: Game) -> None:
+    """Raises BrokenGame where a few random games break down. Games of ours, and of sources, are trusted."""
+    if all(type(owner).__module__.startswith(OURS) for owner, _ in _parts(game)):
+        return
+    deadline = time.monotonic() + SECONDS
+    kinds = [game]
+    if isinstance(game.rules, Repeated):  # what is wrong with a single game is told best by one
+        kinds = [replace(game, parameters={**game.parameters, **dict.fromkeys(REPEATING)}), game]
+    try:
+        for kind, seed in product(kinds, range(SEEDS)):
+            _play(kind, Random(seed), deadline)  # noqa: S311 - a game, not a secret
+    except Exception as error:  # noqa: BLE001 - a third party's rules may raise anything
+        raise BrokenGame(
+            f"{breakdown(game, error)}; check_game of agent_league.testing.game_contract tests a game in full"
+        ) from None
+
+
+def breakdown(game: Game, error: BaseException, state: State = None) -> str:
+    """Why a game broke down with an error, in a sentence: which function raised it, or gave what can't be used.
+
+    `state` is where the game stood; it is looked at when the error comes from elsewhere.
+    """
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, Flaw):
+        return f"the rules of {game.game_type!r} are wrong: {error}"
+    if found := _raised_in(game, error):
+        return f"the rules of {game.game_type!r} failed in {found[0]}: {error!r:.200} ({found[1]})"
+    try:
+        _check_functions(game)
+        if state is not None:
+            _look(game, state)
+    except Exception as flaw:  # noqa: BLE001 - a third party's rules may raise anything
+        return breakdown(game, flaw)
+    return f"a match of {game.game_type!r} broke down: {error!r:.200}"
+
+
+def returns_problem(returns: Any) -> str | None:
+    """What is wrong with the returns of a game that is over."""
+    if isinstance(returns, Sequence) and len(returns) == 2 and all(map(_is_number, returns)):
+        return None
+    return f"returns gave {returns!r:.100}; expected two finite numbers, one for each seat"
+
+
+def _play(game: Game, dice: Random, deadline: float) -> None:
+    """One game of random moves, looked at in every state."""
+    _check_functions(game)
+    rules, said = game.rules, list[Mapping[str, Move]]()
+    state, giver = rules.new(game.parameters), "new"
+    for step in range(STEPS):
+        options = _look(game, state, giver)
+        if step < LOOKED_AT or not options:
+            _check_words(game, state, said, options, step)
+        if not options or time.monotonic() > deadline:
+            return
+        moves = {seat: dice.choice(legal) for seat, legal in options.items()}
+        if CHANCE not in moves:
+            said.append({PLAYERS[seat]: move for seat, move in moves.items()})
+        before = orjson.dumps(state)
+        after = rules.apply(state, moves)
+        if orjson.dumps(state) != before:
+            raise _flaw(game, "apply", "changed the state that it was given; expected a new one")
+        state, giver = after, "apply"
+    if not isinstance(rules, Repeated):
+        raise Flaw(f"a game of random moves isn't over after {STEPS} of them")
+
+
+def _check_functions(game: Game) -> None:
+    for owner, names in _parts(game):
+        if missing := [name for name in names if not callable(getattr(owner, name, None))]:
+            raise Flaw(f"{type(owner).__name__} has no {', '.join(missing)}")
+
+
+def _look(game: Game, state: State, giver: str = "apply") -> dict[int, Sequence[Move]]:
+    """What each actor may do in a state; raises Flaw."""
+    rules = game.rules
+    _by_json(game, giver, state, "a state")
+    for seat in (0, 1, None):
+        _by_json(game, "view", rules.view(state, seat), "a view")
+    actors = rules.actors(state)
+    if actors not in ACTORS:
+        raise _flaw(game, "actors", f"gave {actors!r:.100}; expected (), (0,), (1,), (0, 1) or (CHANCE,)")
+    if not actors and (problem := returns_problem(rules.returns(state))):
+        raise _flaw(game, "returns", problem.removeprefix("returns "))
+    return {seat: _options(game, state, seat) for seat in actors}
+
+
+def _options(game: Game, state: State, seat: int) -> Sequence[Move]:
+    legal: Any = game.rules.legal(state, seat)
+    if not isinstance(legal, Sequence) or not legal:
+        expected = "pairs of an outcome and its weight" if seat == CHANCE else "a list with at least one move"
+        raise _flaw(game, "legal", f"gave {legal!r:.100} for seat {seat}; expected {expected}")
+    if seat == CHANCE:
+        if not all(_is_chance(pair) for pair in legal):
+            raise _flaw(game, "legal", f"gave {legal!r:.100} for chance; expected pairs of an outcome and its weight")
+        return [outcome for outcome, _ in legal]
+    for move in () if isinstance(legal, range) else legal[:LOOKED_AT]:
+        if move is None or not allows((move,), _by_json(game, "legal", move, "a move")):
+            raise _flaw(game, "legal", f"gave the move {move!r:.100}, which a player can't give back by JSON")
+    return legal
+
+
+def _check_words(game: Game, state: State, said: Moves, options: Mapping[int, Sequence[Move]], step: int) -> None:
+    """All that is told of a state: the questions, and the result if it ends here."""
+    wire = game.wire
+    for seat, legal in options.items():
+        if seat != CHANCE:
+            view = game.rules.view(state, seat)
+            asked = legal if is_long(legal) else list(legal)
+            _by_json(game, "question", wire.question(game.game_type, view, asked, step, ROLES[seat]), "a question")
+    _by_json(game, "result", game.result(state, said, PLAYERS), "a result")
+    _by_json(game, "details", wire.details(state, said, PLAYERS), "details")
+    if not options:
+        winner = winning_seat(game.rules.returns(state))
+        reason = wire.reason(state, said, PLAYERS, None if winner is None else PLAYERS[winner])
+        _by_json(game, "reason", reason, "a reason")
+
+
+def _by_json(game: Game, giver: str, value: Any, what: str) -> Any:
+    """What comes of a value on its way to somebody; raises Flaw."""
+    try:
+        return orjson.loads(orjson.dumps(value))
+    except TypeError as error:
+        raise _flaw(game, giver, f"gave {what} that JSON can't hold, {value!r:.100}: {error}") from None
+
+
+def _is_chance(pair: Any) -> bool:
+    return isinstance(pair, Sequence) and len(pair) == 2 and _is_number(pair[1]) and pair[1] > 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _flaw(game: Game, function: str, problem: str) -> Flaw:
+    code = next((code for code, name in _codes(game) if name == function), None)
+    where = f" ({_place(code.co_filename, code.co_firstlineno)})" if code else ""
+    return Flaw(f"{function} {problem}{where}")
+
+
+def _raised_in(game: Game, error: BaseException) -> tuple[str, str] | None:
+    """The function of the game that an error comes out of, and the last line on its way in the same file."""
+    names = dict(_codes(game))
+    name, file, line = "", "", 0
+    trace = error.__traceback__
+    while trace:
+        code = trace.tb_frame.f_code
+        if not name and code in names:
+            name, file = names[code], code.co_filename
+        if name and code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return (name, _place(file, line)) if name else None
+
+
+def _codes(game: Game) -> Iterator[tuple[CodeType, str]]:
+    """The functions of a game that are written in Python."""
+    for owner, names in _parts(game):
+        for name in names:
+            if isinstance(code := getattr(getattr(owner, name, None), "__code__", None), CodeType):
+                yield code, name
+
+
+def _parts(game: Game) -> tuple[tuple[Any, Sequence[str]], ...]:
+    """What somebody wrote, with the names of its functions: the rules of a single game, and its words."""
+    rules = game.rules.single if isinstance(game.rules, Repeated) else game.rules
+    return (rules, RULES), (getattr(game.wire, "single", game.wire), WORDS)
+
+
+def _place(file: str, line: int) -> str:
+    return f"{PurePath(file).name}:{line}"

@@ -1,0 +1,92 @@
+"""A view as a scene for people: the one that its game brings, and the rounds of a match of several.
+
+A view comes from a referee, who may be anybody: whatever it is, there is a scene that can be drawn, or none.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agent_league.games.base import Move
+from agent_league.games.registry import is_from_source, load_game
+from agent_league.games.scene import Round, Rounds, Scene, SceneOf, Tiles, scene_problem
+from agent_league.games.shared_views import move_text, payoff_scene
+from agent_league.games.text_view import is_repeated
+
+SHOWN_ROUNDS = 10
+
+
+def staged(game_type: str, view: Any, seat: int | None, last: Mapping[int, Move] | None = None) -> Scene | None:
+    """The scene of a view; None: its game brings none, or none of this view. `last` are the moves that led to it."""
+    if view is None:
+        return None
+    try:
+        scene = _scene(_maker(game_type), view, seat, last or {})
+        return scene if scene is not None and scene_problem(scene) is None else None
+    except Exception:  # noqa: BLE001 - a third party's scene, of anybody's view
+        return None
+
+
+def with_moves(scene: Scene, moves: Mapping[int, Move]) -> Scene:
+    """The scene of a position in which some have moved already: their empty tiles say how."""
+    return replace(scene, parts=tuple(_moved(part, moves) if isinstance(part, Tiles) else part for part in scene.parts))
+
+
+def rounds_table(
+    moves: Sequence[Sequence[Any]], paid: Sequence[tuple[float, float]] = (), shown: int = SHOWN_ROUNDS
+) -> Rounds:
+    """The latest rounds: what both played, and what each was paid as far as that is known from the first on."""
+    rows, totals = list[Round](), (0.0, 0.0)
+    for number, pair in enumerate(moves, 1):
+        own = paid[number - 1] if number <= len(paid) else None
+        if own is not None:
+            totals = (totals[0] + own[0], totals[1] + own[1])
+        rows.append(Round(number, (_played(pair[0]), _played(pair[1])), own, totals if own else None))
+    return Rounds(tuple(rows[-shown:]), max(0, len(rows) - shown))
+
+
+def _moved(tiles: Tiles, moves: Mapping[int, Move]) -> Tiles:
+    return Tiles(
+        tuple(
+            tile
+            if tile.text or tile.side is None or tile.side not in moves
+            else replace(tile, text=move_text(moves[tile.side]))
+            for tile in tiles.tiles
+        )
+    )
+
+
+def _played(moves: Any) -> str:
+    """What a seat played in a round; several words one after another."""
+    several = isinstance(moves, list) and all(isinstance(move, str) for move in moves)
+    return move_text(", ".join(moves) if several else moves)
+
+
+def _scene(maker: SceneOf | None, view: Any, seat: int | None, last: Mapping[int, Move]) -> Scene | None:
+    if not is_repeated(view):
+        return _single(maker, view, seat, last)
+    game = _single(maker, view["game"], seat, last)
+    table = rounds_table(view["rounds"], _paid(view))
+    return Scene((*(game.parts if game else ()), *((table,) if table.rows else ())), game.said if game else "")
+
+
+def _single(maker: SceneOf | None, view: Any, seat: int | None, last: Mapping[int, Move]) -> Scene | None:
+    """A table of payoffs means the same in every game."""
+    if maker is None and isinstance(view, Mapping) and view.get("payoffs"):
+        maker = payoff_scene
+    return maker(view, seat, last) if maker else None
+
+
+def _paid(view: Any) -> Sequence[tuple[float, float]]:
+    """What each round paid, where a table says it."""
+    pays = view["game"].get("payoffs") if isinstance(view["game"], Mapping) else None
+    known = {(str(row[0]), str(row[1])): (float(row[2]), float(row[3])) for row in pays or ()}
+    found = [known.get((str(pair[0]), str(pair[1]))) for pair in view["rounds"]]
+    return [pair for pair in found if pair] if all(found) else []
+
+
+def _maker(game_type: str) -> SceneOf | None:
+    try:
+        return None if is_from_source(game_type) else load_game(game_type).scene
+    except Exception:  # noqa: BLE001 - not installed here, or somebody else's package that can't be loaded
+        return None

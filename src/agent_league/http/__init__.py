@@ -1,0 +1,1 @@
+"""HTTP: client, server, limits and guard. Carries bytes and knows no message."""

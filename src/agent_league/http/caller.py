@@ -1,0 +1,70 @@
+"""Where the call that is being answered comes from: the network address that the server sees, which no message can
+choose.
+"""
+
+import asyncio
+import socket
+from collections.abc import Collection
+from contextvars import ContextVar
+from urllib.parse import urlsplit
+
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.http.hosts import is_loopback, plain_address
+
+Address = tuple[str, int]
+"""Host and port."""
+CALLER_ADDRESS: ContextVar[Address | None] = ContextVar("caller_address", default=None)
+"""Set by the server for each call; None where the caller is in this process."""
+NOWHERE: Address = ("", 0)
+"""A caller whose address the server can't see."""
+THIS_MACHINE = "this machine"
+
+
+def machine_of(address: str) -> str:
+    """The address in the form in which callers are compared: all addresses of this machine are one."""
+    plain = plain_address(address.partition("%")[0])
+    return THIS_MACHINE if is_loopback(plain) or _is_own_address(plain) else plain
+
+
+def calling_machine() -> str | None:
+    """Where the call that is being answered comes from; None where the caller is in this process."""
+    address = CALLER_ADDRESS.get()
+    return None if address is None else machine_of(address[0])
+
+
+def check_machine(machines: Collection[str], who: str) -> None:
+    """Raises a Refusal unless the call comes from one of the machines where somebody is."""
+    caller, machine = CALLER_ADDRESS.get(), calling_machine()
+    if caller is not None and machine not in machines:
+        address = caller[0]
+        raise Refusal(
+            ErrorCode.AUTH_TOKEN_INVALID,
+            f"only {who} may call this, and the call came from {address}",
+            expected=sorted(machines),
+            received=address,
+        )
+
+
+async def find_machines(endpoint: str) -> frozenset[str]:
+    """The machines to which the host of an endpoint resolves now; none where it doesn't resolve."""
+    host = urlsplit(endpoint).hostname or ""
+    if host == "localhost" or is_loopback(host):
+        return frozenset({THIS_MACHINE})
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+    except OSError:
+        return frozenset()
+    return frozenset(machine_of(str(place[0])) for *_, place in found)
+
+
+def _is_own_address(address: str) -> bool:
+    """Whether this machine has such an address itself."""
+    if not address:
+        return False
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,162 @@
+"""One kept connection to a server: a request goes out, its answer is awaited, then the next may go.
+
+Reads with httptools and watches size and time itself. Knows bytes, not what they say; whom to call is the client's
+business.
+"""
+
+import asyncio
+from typing import Any
+
+import httptools
+
+from agent_league.errors import BadAnswer
+from agent_league.http.carrier import MAX_BODY
+
+MAX_HEAD = 64 * 1024
+MAX_READ = 2 * MAX_BODY + MAX_HEAD
+"""Bytes of an answer with its head, its chunks' lengths and its trailers."""
+KEEP_ALIVE_SECONDS = 4
+"""Less than the 5 s after which common servers close an idle connection."""
+
+Reply = tuple[int, bytes]
+"""Status and body."""
+
+
+class BrokenOff(ConnectionError):
+    """The connection ended before the answer did."""
+
+
+class Link(asyncio.Protocol):
+    """A connection, and the one call that is under way on it.
+
+    It has one timer, for the end of a call and of idleness alike, and lets it run: a call that moves the moment back
+    costs nothing, and the timer finds that out when it rings.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._parser = httptools.HttpResponseParser(self)
+        # Servers written by hand end lines with LF alone, too; on a connection of their own they confuse nobody else.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
+        self._transport: Any = None
+        self._due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._reply: asyncio.Future[Reply] | None = None
+        self._body: bytes | bytearray = b""
+        self._read = 0
+        self._is_framed = False
+        self._has_head = False
+        self.is_usable = False
+        """Whether it can take another call."""
+
+    def ask(self, request: bytes, due: float) -> asyncio.Future[Reply]:
+        """Sends a request; its answer, or TimeoutError, BrokenOff, BadAnswer, or a ValueError where it isn't HTTP."""
+        self._body, self._read, self._is_framed, self._has_head, self.is_usable = b"", 0, False, False, False
+        self._reply = reply = self._loop.create_future()
+        self._transport.write(request)
+        self._ring_at(due)
+        return reply
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing has come of an answer."""
+        return self._read == 0
+
+    def abort(self) -> None:
+        """Ends the connection, whatever is under way."""
+        self.is_usable = False
+        if self._timer:
+            self._timer.cancel()
+        self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if self._reply is None:  # nobody asked
+            self.abort()
+            return
+        self._read += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._fail(BadAnswer("an answer in another protocol than HTTP"))
+        except httptools.HttpParserError as error:
+            self._fail(ValueError(f"not an HTTP answer: {error}"))
+        else:
+            if self._read > MAX_READ:
+                self._fail(ValueError(f"an answer with more than {MAX_READ} bytes around its body"))
+            elif self._read > MAX_HEAD and not self._has_head:
+                self._fail(ValueError(f"an answer with more than {MAX_HEAD} bytes before its body"))
+
+    def eof_received(self) -> None:
+        """The end of an answer that has no other."""
+        self.is_usable = False
+        if self._has_head and not self._is_framed:
+            self._done()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail(BrokenOff(str(exc) if exc else "the server closed the connection without an answer"))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if name == b"content-length" or (name == b"transfer-encoding" and b"chunked" in value.lower()):
+            self._is_framed = True
+
+    def on_headers_complete(self) -> None:
+        self._has_head = True
+
+    def on_body(self, body: bytes) -> None:
+        if not self._body:
+            self._body = body
+        else:
+            if isinstance(self._body, bytes):
+                self._body = bytearray(self._body)  # which grows in place: an answer may come byte by byte
+            self._body += body
+        if len(self._body) > MAX_BODY:
+            self._fail(BadAnswer(f"an answer of more than {MAX_BODY} bytes"))
+
+    def on_message_complete(self) -> None:
+        if self._parser.get_status_code() < 200:  # it will answer
+            self._is_framed = self._has_head = False
+        elif self._reply is not None:
+            self.is_usable = self._parser.should_keep_alive()
+            self._done()
+        else:
+            self.is_usable = False
+
+    def on_message_begin(self) -> None:
+        if self._reply is None:  # a second answer to one question
+            self.is_usable = False
+            self.abort()
+
+    def _done(self) -> None:
+        reply, self._reply = self._reply, None
+        if reply is not None and not reply.done():
+            reply.set_result((self._parser.get_status_code(), bytes(self._body)))
+        if self.is_usable:
+            self._ring_at(self._loop.time() + KEEP_ALIVE_SECONDS)
+        else:
+            self.abort()
+
+    def _fail(self, error: Exception) -> None:
+        reply, self._reply = self._reply, None
+        if reply is not None and not reply.done():
+            reply.set_exception(error)
+        self.abort()
+
+    def _ring_at(self, due: float) -> None:
+        self._due = due
+        if self._timer is None or self._timer.when() > due:
+            if self._timer:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(due, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._loop.time() < self._due:
+            self._ring_at(self._due)
+        else:
+            self._fail(TimeoutError())

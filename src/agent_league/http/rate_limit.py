@@ -1,0 +1,60 @@
+"""Requests a second from one network address: a bucket each, refilled as time goes by.
+
+The address is the one that the server sees, so that nobody can choose another by what it says.
+"""
+
+import asyncio
+import ipaddress
+from collections.abc import Callable
+
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.http.hosts import plain_address
+
+MAX_BUCKETS = 4096
+"""Addresses that are remembered; the one that was silent longest is forgotten first."""
+
+TurnAway = Callable[[bytes, Refusal], bytes | None]
+"""Answers a frame with a refusal, without doing what it asks for."""
+
+
+class RateLimit:
+    """So many requests a second, and a burst of so many at once."""
+
+    def __init__(self, per_sec: float, burst: int, turn_away: TurnAway) -> None:
+        self._per_sec = per_sec
+        self._burst = burst
+        self._buckets: dict[str, tuple[float, float]] = {}
+        """What is left for an address, and when that was so."""
+        self.turn_away = turn_away
+
+    def refusal(self, address: str, requests: int) -> Refusal | None:
+        """None where so many requests may pass now.
+
+        More than a burst holds pass at once or never, so they pass when the bucket is full and leave a debt.
+        """
+        now = asyncio.get_running_loop().time()
+        key = network_of(address)
+        left, since = self._buckets.pop(key, (float(self._burst), now))
+        left = min(self._burst, left + (now - since) * self._per_sec)
+        missing = min(requests, self._burst) - left
+        self._buckets[key] = (left if missing > 0 else left - requests, now)
+        if len(self._buckets) > MAX_BUCKETS:
+            del self._buckets[next(iter(self._buckets))]
+        return self._too_many(missing / self._per_sec) if missing > 0 else None
+
+    def _too_many(self, wait: float) -> Refusal:
+        seconds = round(wait, 3)
+        return Refusal(
+            ErrorCode.RATE_LIMIT_EXCEEDED,
+            f"too many requests from your address: at most {self._per_sec:g} a second, {self._burst} at once;"
+            f" wait {seconds:g} s",
+            retry_after_sec=seconds,
+            limit_per_sec=self._per_sec,
+            burst=self._burst,
+        )
+
+
+def network_of(address: str) -> str:
+    """The network of one caller: with IPv6, everybody has at least a /64 of them."""
+    plain = plain_address(address) if ":" in address else address
+    return str(ipaddress.ip_network((plain, 64), strict=False)) if ":" in plain else plain

@@ -1,0 +1,78 @@
+"""An HTTP server on uvicorn for one ASGI application. Several can live in one process and one event loop.
+
+How much a connection may cost is the business of `limits`.
+"""
+
+import errno
+import socket
+import sys
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from agent_league.errors import PortInUse, UserError
+from agent_league.http.limits import Crowd, Limits, Visitor
+
+
+class HttpServer:
+    """One agent's server: binds at once, serves between `start` and `stop`."""
+
+    def __init__(
+        self, app: ASGIApp, host: str, port: int, wanted_by: str, hint: str = "", limits: Limits | None = None
+    ) -> None:
+        self.socket = bind(host, port, wanted_by, hint)
+        self.port: int = self.socket.getsockname()[1]
+        self._app = app
+        config = uvicorn.Config(
+            app,
+            http=Visitor,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=1,
+        )
+        config.load()
+        self._server = uvicorn.Server(config)
+        self._server.lifespan = config.lifespan_class(config)
+        desk, refused = getattr(app, "desk", None), getattr(app, "refused", None)
+        self._server.server_state = self._crowd = Crowd(limits or Limits(), desk, refused)
+
+    async def start(self) -> None:
+        await self._server.startup(sockets=[self.socket])
+        self._crowd.watch()
+
+    async def stop(self) -> None:
+        self._crowd.stop()
+        if close := getattr(self._app, "close", None):
+            await close()
+        if self._server.started:
+            await self._server.shutdown(sockets=[self.socket])
+        self.socket.close()
+
+
+def bind(host: str, port: int, wanted_by: str, hint: str = "") -> socket.socket:
+    """A bound socket, or a UserError with a sentence."""
+    address = "127.0.0.1" if host == "localhost" else host
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    # Named as TCP, because asyncio turns Nagle's algorithm off only on sockets that say so: 40 ms a call otherwise.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    if sys.platform != "win32":
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((address, port))
+    except OSError as error:
+        bound.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUse(host, port, wanted_by, hint) from None
+        if error.errno == errno.EACCES:
+            raise UserError(
+                f"Not allowed to listen on port {port} of {host}, and {wanted_by} wants it."
+                " Choose one above 1024: those below belong to the system."
+            ) from None
+        raise
+    return bound

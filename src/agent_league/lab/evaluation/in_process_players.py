@@ -1,0 +1,146 @@
+"""Players in this process: real ones, each with a strategy, on the memory network beside whoever is outside."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from agent_league.config import SystemConfig
+from agent_league.config.models import Logging
+from agent_league.http.carrier import Carrier
+from agent_league.http.memory import MemoryNetwork
+from agent_league.lab.evaluation.private_league import PracticeManager
+from agent_league.launch.agent_plan import PlayerSeat, Watchers
+from agent_league.launch.in_process import seated
+from agent_league.players.app import PlayerSettings
+from agent_league.players.events import Happening, Registered
+from agent_league.players.observation import Strategy
+from agent_league.protocol.v1.ids import inside
+from agent_league.protocol.v2.control import MatchPlayer
+from agent_league.protocol.version import PROTOCOL_V2
+
+INSIDE = "http://inside.invalid:8000/"
+"""Where those in this process are; nobody else can be there."""
+MANAGER = f"{INSIDE}manager"
+SEAT_SECONDS = 30
+"""So long our own players may take to register, on the busiest of machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A player that can be asked to play."""
+
+    player_id: str
+    endpoint: str
+    token: Callable[[], str | None]
+    """What it has registered with, as far as we know; it may register again."""
+    protocol: str = PROTOCOL_V2
+    move_method: Literal["make_move"] | None = None
+    """How it is asked for a move, where it doesn't name the game among its own."""
+
+    def enters(self, match_token: str, failures: int) -> MatchPlayer:
+        """As a match's order tells of it."""
+        token = self.token()
+        return MatchPlayer(
+            player_id=self.player_id,
+            display_name=self.player_id,
+            endpoint=self.endpoint,
+            protocol=self.protocol,
+            token_sha256=hashlib.sha256(token.encode()).hexdigest() if token else None,
+            failures_in_a_row=failures,
+            match_token=match_token,
+            move_method=self.move_method,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Partner:
+    """A strategy that is to sit in this process."""
+
+    player_id: str
+    strategy: Strategy
+    name: str
+    protocol: str = PROTOCOL_V2
+
+
+class BothWays:
+    """A carrier to those in this process and to those outside."""
+
+    def __init__(self, inside: MemoryNetwork, outside: Carrier) -> None:
+        self._inside = inside
+        self._outside = outside
+
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
+        carrier: Carrier = self._inside if endpoint.startswith(INSIDE) else self._outside
+        return await carrier.exchange(endpoint, frame, limit, bearer, headers)
+
+    async def close(self) -> None:
+        """Both belong to somebody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where those in this process sit."""
+
+    network: MemoryNetwork
+    manager: PracticeManager
+    home: Path
+    game_type: str
+    seed: str
+
+
+@asynccontextmanager
+async def sit_down(
+    partners: Sequence[Partner], room: Room, remark: Callable[[str], None]
+) -> AsyncIterator[list[Entrant]]:
+    """Real players with these strategies, registered with the manager; leaving the context ends them."""
+    manager = room.manager
+    room.network.attach(MANAGER, manager.answer)
+    system = SystemConfig(default_league_id=manager.league_id, logging=Logging(level="ERROR"))
+    missing = {partner.player_id for partner in partners}
+    all_there = asyncio.Event()
+
+    def seat_of(partner: Partner) -> PlayerSeat:
+        settings = PlayerSettings(
+            system=system,
+            home=room.home,
+            manager=MANAGER,
+            endpoint=f"{INSIDE}{partner.player_id}",
+            wanted_id=partner.player_id,
+            display_name=partner.name,
+            game_types=(room.game_type,),
+            seed=room.seed,
+            protocol=partner.protocol,
+        )
+        return PlayerSeat(settings, port=1, strategy=partner.strategy)
+
+    def watch(player_id: str, happening: Happening) -> None:
+        if isinstance(happening, Registered):
+            missing.discard(inside(player_id))
+            if not missing:
+                all_there.set()
+
+    async with seated(room.network, [seat_of(partner) for partner in partners], Watchers(player=watch, remark=remark)):
+        if missing:
+            async with asyncio.timeout(SEAT_SECONDS):
+                await all_there.wait()
+        yield [
+            Entrant(
+                partner.player_id,
+                f"{INSIDE}{partner.player_id}",
+                partial(manager.tokens.get, partner.player_id),
+                partner.protocol,
+            )
+            for partner in partners
+        ]

@@ -1,0 +1,128 @@
+"""The same tournament with everything that a league is: manager, referee, players and their messages, in one process.
+
+Each league has a folder of its own, which is gone after it. Every match file is verified before its result counts.
+"""
+
+import asyncio
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import orjson
+
+from agent_league.config import ConfigLoader
+from agent_league.config.home import make_home
+from agent_league.errors import LeagueFailed
+from agent_league.lab.counts import Meeting, Tally
+from agent_league.lab.tournament import Tournament
+from agent_league.launch.in_process import play_in_process
+from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_plan
+from agent_league.model.events import Event, MatchFinished
+from agent_league.model.results import MatchResult, Outcome
+from agent_league.referee.match_file import NotAMatchFile
+from agent_league.referee.verify import verify_match
+from agent_league.storage.paths import DataPaths
+
+FAULTS = ("strategy_failed", "strategy_chose_illegal_move")
+"""What a player writes in its log when a random move stands in for its strategy's."""
+
+
+def leagues(tournament: Tournament, folder: Path) -> "Iterator[PlannedLeague]":
+    """Leagues in which each pair plays two games, sides swapped; and a last one of one, where the number is odd.
+
+    They are played in `folder`, which is the caller's to remove: a process that is ended leaves its league there.
+    """
+    for first in range(0, tournament.rounds, 2):
+        yield PlannedLeague(tournament, folder, first, double=first + 1 < tournament.rounds)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLeague:
+    """One league, which another process may play; `first` is the number of its first round."""
+
+    tournament: Tournament
+    folder: Path
+    first: int
+    double: bool
+
+    def play(self) -> Iterator[Meeting]:
+        """Plays it to its end and tells what came of each match; raises LeagueFailed where a file doesn't hold."""
+        with TemporaryDirectory(dir=self.folder) as home:
+            plan = self._plan(Path(home))
+            with redirect_stderr(io.StringIO()):  # what a strategy did wrong is in its player's log, and counted
+                _, events = asyncio.run(play_in_process(plan))
+            yield from self._meetings(plan, events)
+
+    def _plan(self, home: Path) -> LeaguePlan:
+        make_home(home)
+        tournament = self.tournament
+        overrides = {
+            "scheduling.format": "double_round_robin" if self.double else "round_robin",
+            "logging.level": "ERROR",
+        }
+        request = LeagueRequest(
+            home=home,
+            players=len(tournament.strategies),
+            referees=1,
+            seed=f"{tournament.seed}/{self.first}",
+            strategies=tournament.strategies,
+            game=tournament.game_type,
+            parameters=tournament.parameters,
+        )
+        return make_plan(ConfigLoader(home, overrides), request)
+
+    def _meetings(self, plan: LeaguePlan, events: list[Event]) -> Iterator[Meeting]:
+        results = [event.result for event in events if isinstance(event, MatchFinished)]
+        expected = len(self.tournament.pairs) * (1 + self.double)
+        if len(results) != expected:
+            raise LeagueFailed(f"{self._name}: {expected} matches were to be played, {len(results)} were")
+        paths = DataPaths(plan.home)
+        places = {f"P{place + 1:02}": place for place in range(len(plan.players))}
+        faults = _faults(paths, places)
+        for result in results:
+            payoffs = self._verified(paths.match(plan.league.league_id, result.match_id))
+            one, other = (_tally(result, player, payoffs, faults) for player in result.players)
+            pair = (places[result.players[0]], places[result.players[1]])
+            yield Meeting(pair, self.first // 2, (one, other))
+
+    def _verified(self, path: Path) -> Mapping[str, float]:
+        """What a match file says of payoffs, if anything; raises LeagueFailed where it isn't true to itself."""
+        try:
+            content = orjson.loads(path.read_bytes())
+            wrong = [finding.sentence for finding in verify_match(content) if not finding.ok]
+        except (OSError, orjson.JSONDecodeError, NotAMatchFile) as error:
+            wrong = [str(error)]
+        if wrong:
+            raise LeagueFailed(f"{self._name}, {path.stem}: {'; '.join(wrong)}")
+        payoffs: Mapping[str, float] = content["result"].get("payoffs", {})
+        return payoffs
+
+    @property
+    def _name(self) -> str:
+        return f"The league of round {self.first + 1} with seed {self.tournament.seed}"
+
+
+def _tally(
+    result: MatchResult, player_id: str, payoffs: Mapping[str, float], faults: Mapping[tuple[str, str], int]
+) -> Tally:
+    drawn = result.outcome is Outcome.DRAW
+    won = result.winner == player_id
+    paid = Counter({payoffs[player_id]: 1}) if player_id in payoffs else Counter[float]()
+    return Tally(int(won), int(drawn), int(not won and not drawn), faults.get((player_id, result.match_id), 0), paid)
+
+
+def _faults(paths: DataPaths, player_ids: Mapping[str, Any]) -> Counter[tuple[str, str]]:
+    """How often the players' strategies failed, by player and match."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for player_id in player_ids:
+        log = paths.logs / "agents" / f"{player_id}.log.jsonl"
+        for line in log.read_bytes().splitlines() if log.is_file() else []:
+            entry = orjson.loads(line)
+            if entry["event_type"] in FAULTS and "match_id" in entry:
+                counts[player_id, entry["match_id"]] += 1
+    return counts

@@ -1,0 +1,185 @@
+"""Games by rules and strategies alone: no messages, no clock, no files.
+
+A strategy is shown what it would see in a match of a league. For one that fails or breaks the rules a random move is
+made instead, as there, and counted. What it is shown isn't copied, though, as that would cost more than the game: one
+that writes into its view plays with a state that a referee would have kept from it. `changed_the_start` finds most.
+"""
+
+import traceback
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from agent_league.games.base import CHANCE, Move, State, winning_seat
+from agent_league.games.draw import outcome_at
+from agent_league.games.registry import Game
+from agent_league.lab.series_memory import Finished, Recollection
+from agent_league.players.legal_moves import spelled
+from agent_league.players.observation import GameRecord, Observation, Strategy, Thought
+
+IDS = ("P01", "P02")
+
+
+def match_name(number: int) -> str:
+    """As the only match of a round is called in a league."""
+    return f"R{number + 1}M1"
+
+
+class Contestant:
+    """A strategy at the table, and the one observation that it is shown again and again."""
+
+    def __init__(self, strategy: Strategy, observation: Observation) -> None:
+        self.strategy = strategy
+        self.observation = observation
+        self.faults = 0
+        self.first_fault = ""
+        self._choose = strategy.choose
+
+    def sit(self, seat: int, number: int) -> None:
+        """Takes a seat for the game of this number."""
+        observation = self.observation
+        observation.seat = seat
+        observation.round_id = number + 1
+        observation.match_id = match_name(number)
+
+    def move(self, view: Any, legal: Sequence[Move], step: int) -> Move:
+        """Its move, in the rules' own spelling: the strategy's may be equal and yet another (True for 1)."""
+        observation = self.observation
+        if type(legal) is list:
+            legal = tuple(legal)
+        observation.view = view
+        observation.legal_moves = legal
+        observation.step = step
+        try:
+            said = self._choose(observation)
+            if type(said) is Thought:
+                said = said.move
+        except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the series
+            self._fault(place_of(error))
+            return observation.random.choice(legal)
+        try:
+            return legal[legal.index(said)] if type(legal) is tuple else spelled(said, legal)[0]
+        except Exception:  # noqa: BLE001 - it isn't there, or can't even be compared
+            self._fault(f"chose {said!r:.80}, which isn't legal")
+            return observation.random.choice(legal)
+
+    def learn(self, game: GameRecord) -> None:
+        try:
+            self.strategy.learn(game)  # type: ignore[attr-defined] # only where it has such a method
+        except Exception as error:  # noqa: BLE001 - as above
+            self._fault(place_of(error))
+
+    def _fault(self, what: str) -> None:
+        self.faults += 1
+        self.first_fault = self.first_fault or what
+
+
+def place_of(error: Exception) -> str:
+    """An error, and the line that it comes from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}"[:200] + where
+
+
+def play_game(game: Game, start: State, seated: Sequence[Contestant], chance: Random) -> Finished:
+    """One game from its start to its end; who sits where is the order of `seated`."""
+    rules, state, step = game.rules, start, 0
+    moves: list[Mapping[int, Move]] = []
+    while actors := rules.actors(state):
+        if actors[0] == CHANCE:
+            made = {CHANCE: outcome_at(chance.random(), rules.legal(state, CHANCE))}
+        else:
+            made = {}
+            for seat in actors:
+                made[seat] = seated[seat].move(rules.view(state, seat), rules.legal(state, seat), step)
+            moves.append(made)
+        state = rules.apply(state, made)
+        step += 1
+    return state, moves
+
+
+class Series:
+    """Games of two players who remember each other, sides alternating; `first` is the number of the first game."""
+
+    def __init__(self, game: Game, strategies: tuple[Strategy, Strategy], seed: str, first: int = 0) -> None:
+        self._returns: Counter[tuple[float, float]] = Counter()
+        self._game = game
+        self._start = game.rules.new(game.parameters)
+        self._kept = deepcopy(self._start)
+        self._chance = Random(f"{seed}/chance")  # noqa: S311 - a game, not a secret
+        self._first = first
+        self._finished: list[Finished] = []
+        self._players = tuple(self._contestant(place, strategy, seed) for place, strategy in enumerate(strategies))
+        self._learners = [player for player in self._players if hasattr(player.strategy, "learn")]
+
+    def play(self, games: int) -> None:
+        """Plays so many more games."""
+        game, start, chance, finished, counts = self._game, self._start, self._chance, self._finished, self._returns
+        one, other = self._players
+        for number in range(self._first + len(finished), self._first + len(finished) + games):
+            swapped = number % 2
+            one.sit(swapped, number)
+            other.sit(1 - swapped, number)
+            seated = (other, one) if swapped else (one, other)
+            ended = play_game(game, start, seated, chance)
+            finished.append(ended)
+            a, b = game.rules.returns(ended[0])
+            counts[(b, a) if swapped else (a, b)] += 1
+            for learner in self._learners:
+                learner.learn(learner.observation.history[-1])
+
+    @property
+    def first_faults(self) -> tuple[str, str]:
+        """What went wrong first with each one's strategy; empty: nothing."""
+        one, other = self._players
+        return one.first_fault, other.first_fault
+
+    @property
+    def changed_the_start(self) -> bool:
+        """Whether a strategy has written into the state that every game begins with."""
+        return bool(self._start != self._kept)
+
+    def take(self) -> tuple[Counter[tuple[float, float]], tuple[int, int]]:
+        """What came of the games since the last time: how often which returns, the first player's before the second's,
+        and how often each one's strategy failed or chose what isn't legal."""
+        one, other = self._players
+        returns, faults = self._returns, (one.faults, other.faults)
+        self._returns, one.faults, other.faults = Counter(), 0, 0
+        return returns, faults
+
+    def _contestant(self, place: int, strategy: Strategy, seed: str) -> Contestant:
+        observation = Observation(
+            game_type=self._game.game_type,
+            match_id="",
+            player_id=IDS[place],
+            opponent_id=IDS[1 - place],
+            legal_moves=(),
+            history=Recollection(self._finished, lambda index: self._record(index, place)),
+            random=Random(f"{seed}/{IDS[place]}"),  # noqa: S311 - a game, not a secret
+            rules=self._game.rules,
+        )
+        return Contestant(strategy, observation)
+
+    def _record(self, index: int, place: int) -> GameRecord:
+        """A game of this series, as the player at this place remembers it."""
+        state, moves = self._finished[index]
+        number = self._first + index
+        seat = (place + number) % 2
+        ids = (IDS[0], IDS[1]) if number % 2 == 0 else (IDS[1], IDS[0])
+        winner = winning_seat(self._game.rules.returns(state))
+        steps = [{ids[mover]: move for mover, move in made.items()} for made in moves]
+        told = {name: value for name, value in self._game.result(state, steps, ids).items() if name != "choices"}
+        reason = self._game.wire.reason(state, steps, ids, None if winner is None else ids[winner])
+        return GameRecord(
+            match_id=match_name(number),
+            game_type=self._game.game_type,
+            opponent_id=IDS[1 - place],
+            outcome="DRAW" if winner is None else "WIN" if winner == seat else "LOSS",
+            my_moves=tuple(made[seat] for made in moves if seat in made),
+            opponent_moves=tuple(made[1 - seat] for made in moves if 1 - seat in made),
+            round_id=number + 1,
+            details={**told, "reason": reason},
+        )

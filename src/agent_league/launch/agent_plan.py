@@ -1,0 +1,160 @@
+"""A seat: an agent that is to be, and the port it will serve. Plain data, so that another process can take it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+from agent_league.agent.metrics import Meter, Readings
+from agent_league.agent.registration import Remark
+from agent_league.config import PlayerDefaults
+from agent_league.http.carrier import Answer, Carrier
+from agent_league.launch.addresses import own_endpoint
+from agent_league.launch.rulebook import Rulebook, decider_of
+from agent_league.league.settings import ManagerSettings
+from agent_league.mcp.server import Agent as McpAgent
+from agent_league.model.events import Event
+from agent_league.players.app import Player, PlayerSettings
+from agent_league.players.events import Watch
+from agent_league.players.observation import Strategy
+from agent_league.players.strategies import load_strategy
+from agent_league.protocol.tolerance import REGISTER_PATH, RUN_PATH
+from agent_league.referee.settings import RefereeSettings
+
+if TYPE_CHECKING:
+    from agent_league.league.app import LeagueManager
+    from agent_league.referee.app import Referee
+
+LOOPBACK = "127.0.0.1"
+
+
+class Agent(McpAgent, Protocol):
+    """What the three kinds of agents have in common."""
+
+    @property
+    def meter(self) -> Meter: ...
+    def readings(self) -> Readings: ...
+    async def run(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """Whoever wants to know what happens."""
+
+    league: Callable[[Event], None] | None = None
+    player: Watch | None = None
+    remark: Remark | None = None
+    """A referee's or player's words to the person at its terminal."""
+
+
+NO_WATCHERS = Watchers()
+
+
+@dataclass(frozen=True, slots=True)
+class Seat(ABC):
+    """An agent and its place."""
+
+    settings: ManagerSettings | RefereeSettings | PlayerSettings
+    port: int
+    host: str = LOOPBACK
+    port_option: str = "--port"
+    """The option of the command at hand that moves it elsewhere."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """How the agent is called in a sentence."""
+
+    @abstractmethod
+    def take(self, carrier: Carrier, watchers: Watchers) -> Agent:
+        """The agent, made inside a running event loop; a process imports only those that sit in it."""
+
+    @property
+    def manager(self) -> str | None:
+        """The address at which it registers; None for a manager."""
+        return None
+
+    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+        """What it answers beside `/mcp`."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerSeat(Seat):
+    settings: ManagerSettings
+
+    @property
+    def title(self) -> str:
+        return "the league manager"
+
+    def take(self, carrier: Carrier, watchers: Watchers) -> "LeagueManager":
+        from agent_league.league.app import LeagueManager  # noqa: PLC0415 - see above
+
+        settings = replace(
+            self.settings, endpoint=own_endpoint(self.host, self.port, self.settings.system.network.base_host)
+        )
+        manager: LeagueManager = LeagueManager(
+            settings,
+            carrier,
+            watch=watchers.league,
+            tools=Rulebook(settings, lambda: manager.season.league).table(),
+            decide=decider_of(settings.league.game_type),
+        )
+        return manager
+
+    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+        """Registrations in forms of others."""
+        strict = self.settings.system.tolerance.strict
+        return {} if strict else {REGISTER_PATH: agent.dispatcher.answer_registration}
+
+
+@dataclass(frozen=True, slots=True)
+class RefereeSeat(Seat):
+    settings: RefereeSettings
+
+    @property
+    def title(self) -> str:
+        return f"referee {self.settings.wanted_id}"
+
+    @property
+    def manager(self) -> str | None:
+        return self.settings.manager
+
+    def take(self, carrier: Carrier, watchers: Watchers) -> "Referee":
+        from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
+
+        return Referee(self.settings, carrier, remark=watchers.remark, tools=Rulebook(self.settings).table())
+
+    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+        """Matches that are posted by themselves."""
+        from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
+
+        strict = self.settings.system.tolerance.strict
+        return {RUN_PATH: agent.answer_run_match} if isinstance(agent, Referee) and not strict else {}
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerSeat(Seat):
+    settings: PlayerSettings
+    strategy: str | Strategy = "random"
+    defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
+    """Where a strategy finds its settings."""
+
+    @property
+    def title(self) -> str:
+        return f"player {self.settings.wanted_id}"
+
+    @property
+    def manager(self) -> str | None:
+        return self.settings.manager
+
+    def take(self, carrier: Carrier, watchers: Watchers) -> Player:
+        strategy = self.strategy
+        if isinstance(strategy, str):
+            strategy = load_strategy(strategy, self.defaults, watchers.remark)
+        tools = Rulebook(self.settings).table()
+        return Player(self.settings, strategy, carrier, watch=watchers.player, remark=watchers.remark, tools=tools)
+
+    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+        """Calls to its name in `league.v1`."""
+        return {f"/{self.settings.v1_name}": agent.dispatcher.answer}

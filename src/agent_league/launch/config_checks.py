@@ -1,0 +1,150 @@
+"""Whether a league can be played as it is configured; what is wrong is named where it stands, before the start."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from pydantic import ValidationError
+
+from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, LlmSettings, PlayerDefaults
+from agent_league.errors import UserError
+from agent_league.games.base import REPEATING, BadParameters
+from agent_league.games.game_trial import try_out
+from agent_league.games.registry import Game, UnknownGame, playable
+from agent_league.league.rules_v1 import with_v1_rules
+from agent_league.model.agents import ANY_GAME
+from agent_league.model.names import there_are
+from agent_league.players.strategies import check_strategy, not_installed
+
+PER_ROUND = "scheduling.matches_per_round"
+REGISTRY = "games/games_registry.json"
+
+
+def chosen_league(
+    loader: ConfigLoader,
+    registry: GamesRegistry,
+    league_id: str | None,
+    game_type: str | None,
+    parameters: Mapping[str, Any],
+) -> LeagueConfig:
+    """The league that somebody asks for, with all that its game is played by; a game and parameters win over its file.
+
+    Rounds are full, whatever the number of players, unless `--set` or the file of a league that was named splits them.
+    Raises UnknownGame and BadParameters, which are about what was asked for.
+    """
+    league = loader.load_league(league_id, game_type)
+    file = loader.league_file(league.league_id)
+    with nullcontext() if game_type is not None else _said_in(loader, file, "game_type"):
+        game = registered_game(loader, registry, league.game_type)
+    if not registry.entry(league.game_type).active:
+        raise UserError(
+            f"{league.game_type} isn't offered here: {loader.path(REGISTRY)} says `active: false` of it;"
+            " `league games` lists what is"
+        )
+    with _said_in(loader, file, "game_parameters"):
+        game = _with_known(game, league.game_parameters)
+    game = _asked(game, parameters)
+    title = league.display_name or f"{game.title or game.game_type} League"
+    own: dict[str, Any] = {"display_name": title, "game_parameters": dict(game.parameters)}
+    is_named = league_id is not None or game_type is not None
+    if not (is_named and loader.has_league_file(league.league_id)) and PER_ROUND not in loader.overrides:
+        own["scheduling"] = league.scheduling.model_copy(update={"matches_per_round": None})
+    return league.model_copy(update=own)
+
+
+def v1_league(
+    loader: ConfigLoader, league: LeagueConfig, game_type: str | None, parameters: Mapping[str, Any]
+) -> LeagueConfig:
+    """A chosen league as it is played where all its players speak `league.v1`; what was set by name stands."""
+    said = {*loader.load_league(league.league_id, game_type).game_parameters, *parameters}
+    return with_v1_rules(league, said=said, keep_format="scheduling.format" in loader.overrides)
+
+
+def configured_game(loader: ConfigLoader | None, game_type: str, parameters: Mapping[str, Any]) -> Game:
+    """A game that somebody asks for, as the SHARED folder has it where there is one; parameters win over that.
+
+    Raises UnknownGame and BadParameters, which are about what was asked for.
+    """
+    if loader is None:
+        return _asked(playable(game_type, {}), parameters)
+    return _asked(registered_game(loader, loader.load_games_registry(), game_type), parameters)
+
+
+def check_games(loader: ConfigLoader, game_types: Iterable[str], file: str | None = None) -> None:
+    """All must be installed, and the registry's parameters must make games; `file` names them, or somebody asks."""
+    registry = loader.load_games_registry()
+    with _said_in(loader, file, "game_types") if file else nullcontext():
+        for game_type in game_types:
+            if game_type != ANY_GAME:
+                try_out(registered_game(loader, registry, game_type))
+
+
+def registered_game(loader: ConfigLoader, registry: GamesRegistry, game_type: str) -> Game:
+    """A game under the registry's parameters; raises UnknownGame."""
+    game = playable(game_type, {})
+    index = next((index for index, entry in enumerate(registry.games) if entry.game_type == game_type), 0)
+    with _said_in(loader, REGISTRY, f"games.{index}.parameters"):
+        return _with_known(game, registry.parameters(game_type))
+
+
+def _asked(game: Game, parameters: Mapping[str, Any]) -> Game:
+    """A game under parameters that it must know, tried out."""
+    game = _with_known(game, parameters)
+    try_out(game)
+    return game
+
+
+def _with_known(game: Game, parameters: Mapping[str, Any]) -> Game:
+    """A game under parameters that it must know; only a source can tell what its own games take."""
+    known = {**game.parameters, **dict.fromkeys(REPEATING)}
+    unknown = next((name for name in parameters if name not in known), None)
+    if unknown is not None and ":" not in game.game_type:
+        raise BadParameters(f"{game.game_type} has no parameter {unknown!r} {there_are(unknown, [*known])}")
+    return game.with_parameters(parameters)
+
+
+@contextmanager
+def _said_in(loader: ConfigLoader, file: str, setting: str) -> Iterator[None]:
+    """What can't be played is named by where it was said."""
+    try:
+        yield
+    except (UnknownGame, BadParameters) as error:
+        raise loader.wrong(file, setting, str(error)) from None
+
+
+def usable_strategies(loader: ConfigLoader, asked_for: Sequence[str], defaults: PlayerDefaults) -> tuple[str, ...]:
+    """The strategies that were asked for, or that of `defaults/player.json`; all must be installed, and can be made."""
+    for name in asked_for:
+        if problem := not_installed(name):
+            raise UserError(f"--strategy: {problem}")
+    if not asked_for and (problem := not_installed(defaults.strategy)):
+        raise loader.wrong("defaults/player.json", "strategy", problem)
+    usable = tuple(asked_for) or (defaults.strategy,)
+    for name in dict.fromkeys(usable):
+        check_strategy(name, defaults)
+    return usable
+
+
+def with_model(defaults: PlayerDefaults, model: str | None, base_url: str | None) -> PlayerDefaults:
+    """The defaults with what a command line says of the model."""
+    said = {name: value for name, value in (("model", model), ("base_url", base_url)) if value is not None}
+    try:
+        llm = LlmSettings.model_validate({**defaults.llm.model_dump(), **said})
+    except ValidationError as error:
+        problem = error.errors()[0]["msg"].removeprefix("Value error, Input ")
+        raise UserError(f"--base-url {base_url!r} {problem}") from None
+    return defaults.model_copy(update={"llm": llm})
+
+
+def check_size(loader: ConfigLoader, league: LeagueConfig, players: int) -> None:
+    """So many players must be allowed to start a league, or it would wait for ever."""
+    least, most = league.participants.min_players, league.participants.max_players
+    file = loader.league_file(league.league_id)
+    if players < least:
+        raise loader.wrong(
+            file, "participants.min_players", f"{least} players are needed, and only {players} will come"
+        )
+    if players > most:
+        raise loader.wrong(
+            file, "participants.max_players", f"there is room for {most} players, and {players} will come"
+        )

@@ -1,0 +1,182 @@
+"""How a league begins: anew, with what an earlier one left moved aside, or where an interrupted one stopped."""
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from agent_league.config import ConfigLoader
+from agent_league.errors import UserError
+from agent_league.http.hosts import place_of
+from agent_league.launch.agent_plan import PlayerSeat, RefereeSeat, Seat
+from agent_league.launch.plan import LeagueRequest
+from agent_league.league.resume import open_store
+from agent_league.model.agents import Role
+from agent_league.storage.archive import LEAGUE, archive_league
+from agent_league.storage.base import DISMISSED, Saved
+from agent_league.storage.files import read_object, write_json
+from agent_league.storage.lock import Locked, holder_of, locked
+from agent_league.storage.paths import DataPaths
+
+
+@contextmanager
+def alone(home: Path, league_id: str, endpoint: str) -> Iterator[None]:
+    """Nobody else of this machine conducts this league meanwhile; a UserError where somebody does."""
+    try:
+        with locked(DataPaths(home).lock(league_id), f"{endpoint} (process {os.getpid()})"):
+            yield
+    except Locked as other:
+        raise UserError(
+            f"{league_id} of {home} is being conducted already, by the League Manager at {other}. Stop that one first;"
+            " for another league beside it, name another folder with --home, or give a `league manager` another league"
+            " (--league-id or --game) and --port."
+        ) from None
+
+
+def check_nobody_else_plays(home: Path, league_id: str) -> None:
+    """Refuse a run whose players would take the files of those of another league; managers alone get along."""
+    for other, manager in conducted(home).items():
+        if other != league_id:
+            raise UserError(
+                f"{other} of {home} is being conducted, by the League Manager at {manager}, and its players may have"
+                " the ids and files of those of this run. Play elsewhere with --home, or stop that one first."
+            )
+
+
+def conducted(home: Path) -> dict[str, str]:
+    """The leagues of a folder that are being conducted on this machine, and where their managers listen."""
+    locks = {path.stem: holder_of(path) for path in sorted(DataPaths(home).data.glob("*.lock"))}
+    return {league_id: holder.partition(" ")[0] for league_id, holder in locks.items() if holder}
+
+
+def unfinished(home: Path, league_id: str, store: str | None) -> Saved | None:
+    """What there is to go on with; None where there is nothing, nobody has come, or all is over and done with."""
+    opened = open_store(home, store)
+    _check_store(home, league_id, opened.name_in(home))
+    try:
+        saved = opened.read(league_id)
+    finally:
+        opened.close()
+    if saved is None or not saved.agents or saved.season.phase == DISMISSED:
+        return None
+    return saved
+
+
+def progress(saved: Saved) -> str:
+    """How far a league is."""
+    played = sum(match.result is not None for match in saved.matches)
+    players = sum(agent.role == "player" for agent in saved.agents)
+    return f"{played} of {len(saved.matches)} matches played" if saved.matches else f"{players} players registered"
+
+
+def lost_league(home: Path, league_id: str, store: str | None) -> str | None:
+    """What is said of a league that left files, and that its database knows nothing of: it was deleted or emptied."""
+    opened = open_store(home, store)
+    try:
+        if opened.read(league_id) is not None:
+            return None
+    finally:
+        opened.close()
+    file = DataPaths(home).rounds(league_id)
+    rounds = (read_object(file) or {}).get("rounds")
+    if not isinstance(rounds, list):
+        return None
+    statuses = [
+        match.get("status")
+        for round_ in rounds
+        if isinstance(round_, dict) and isinstance(round_.get("matches"), list)
+        for match in round_["matches"]
+        if isinstance(match, dict)
+    ]
+    played = sum(status != "PENDING" for status in statuses)
+    far = f"{played} of {len(statuses)} matches played" if statuses else "registration"
+    what = "knows nothing of it" if opened.is_there else "isn't there"
+    return (
+        f"{file} tells of an earlier {league_id} ({far}), but its database, {opened.name_in(home)}, {what}: it was "
+        "deleted, emptied or exchanged. That league can't go on unless a copy of the database is brought back."
+    )
+
+
+def begin_anew(home: Path, league_id: str, store: str | None, seats: Sequence[Seat] = ()) -> Path | None:
+    """Makes room for a new league; where the data of an earlier one was moved to, or None.
+
+    The agents of `seats` start anew with it, without histories and credentials; all others go on as they are.
+    """
+    opened = open_store(home, store)
+    saved = None
+    try:
+        with suppress(UserError):  # one that is damaged is put aside as well
+            saved = opened.read(league_id)
+        opened.put_aside(league_id)
+    finally:
+        opened.close()
+    players = {seat.settings.wanted_id for seat in seats if isinstance(seat, PlayerSeat)}
+    if players and saved:
+        players |= {agent.agent_id for agent in saved.agents if agent.role == Role.PLAYER}
+    for seat in seats:
+        if isinstance(seat, RefereeSeat | PlayerSeat):
+            seat.settings.credentials.forget()
+    label = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    moved = archive_league(home, league_id, label, sorted(players))
+    write_json(DataPaths(home).store_name(league_id), {"store": opened.name_in(home)})
+    return moved
+
+
+def describe_moved(moved: Path) -> str:
+    """Say what was moved aside to make room for a new league."""
+    what = "The data of an earlier league was" if (moved / LEAGUE).is_dir() else "The players' earlier histories were"
+    return f"{what} moved to {moved}."
+
+
+def note_endpoint(home: Path, league_id: str, endpoint: str) -> str | None:
+    """Writes down where a league is conducted; where it was until now, if that is another place."""
+    file = DataPaths(home).store_name(league_id)
+    kept = read_object(file) or {}
+    earlier = kept.get("endpoint")
+    write_json(file, {**kept, "endpoint": endpoint})
+    has_moved = isinstance(earlier, str) and place_of(earlier) != place_of(endpoint)
+    return earlier if has_moved else None
+
+
+def _check_store(home: Path, league_id: str, name: str) -> None:
+    """A database that was forgotten, or another one, would begin another league in silence."""
+    kept = (read_object(DataPaths(home).store_name(league_id)) or {}).get("store", name)
+    if kept != name:
+        raise UserError(
+            f"The last league of {home} is kept in {kept}, not in {name}. Name that one with --store, or begin another "
+            "league with --new."
+        )
+
+
+def keep_request(request: LeagueRequest, league_id: str, overrides: dict[str, Any]) -> None:
+    """Writes down what a run was asked for, so that it can be continued."""
+    asked = {name: value for name, value in asdict(request).items() if name != "home"}
+    write_json(DataPaths(request.home).run_request(league_id), {"request": asked, "overrides": overrides})
+
+
+def resumed(loader: ConfigLoader, request: LeagueRequest) -> tuple[ConfigLoader, LeagueRequest]:
+    """The run that was interrupted, as it was asked for; only where its database is may be said again."""
+    home, store = request.home, request.store
+    if replace(request, league_id=None, game=None, store=None) != LeagueRequest(home=home) or loader.overrides:
+        raise UserError(
+            "--resume continues a run as it was started; leave out all but --home, --league-id, --game, --store,"
+            " --no-web, --stay and --json."
+        )
+    league_id = loader.load_league(request.league_id, request.game).league_id
+    path = DataPaths(home).run_request(league_id)
+    kept = read_object(path) or {}
+    named = {"--home": home, "--league-id": request.league_id, "--game": request.game}
+    anew = "league run" + "".join(f" {name} {shlex.quote(str(value))}" for name, value in named.items() if value)
+    asked, overrides = kept.get("request"), kept.get("overrides")
+    if not isinstance(asked, dict) or not isinstance(overrides, dict) or unfinished(home, league_id, store) is None:
+        raise UserError(f"There is no interrupted run of {league_id} in {home}; `{anew}` starts a new one.")
+    try:
+        strategies = tuple(asked.get("strategies", ()))
+        again = LeagueRequest(**{**asked, "home": home, "store": store, "strategies": strategies})
+    except TypeError:
+        raise UserError(f"{path} was written by another version, or edited; `{anew} --new` starts a new one.") from None
+    return ConfigLoader(home, overrides), again

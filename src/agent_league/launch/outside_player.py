@@ -1,0 +1,224 @@
+"""The seat: an ordinary player towards the league, played from outside through its mailbox.
+
+It takes its place when it is asked to, and comes back to it after a restart. Knows neither MCP nor a terminal.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from agent_league.agent.client import Line
+from agent_league.agent.registration import Remark
+from agent_league.errors import AgentLeagueError, CallFailed, PortInUse, Refusal, UserError
+from agent_league.http.client import HttpCarrier
+from agent_league.http.server import HttpServer
+from agent_league.launch.addresses import own_endpoint
+from agent_league.launch.agent_app import app_of
+from agent_league.launch.agent_plan import LOOPBACK, PlayerSeat, Watchers
+from agent_league.launch.rulebook import Rulebook, rules_as_told
+from agent_league.log import redacted
+from agent_league.model.results import StandingsRow
+from agent_league.players.app import Player, PlayerSettings, row_of
+from agent_league.players.events import (
+    Happening,
+    LeagueOver,
+    MatchOver,
+    Registered,
+    RoundAnnounced,
+    StandingsChanged,
+)
+from agent_league.players.human import Mailbox, Stopped
+from agent_league.players.observation import GameRecord, Strategy
+from agent_league.protocol.checks import read_fields
+from agent_league.protocol.v2.standings import Standing
+from agent_league.storage.credentials import CredentialsFile
+
+JOIN_SECONDS = 8.0
+"""How long whoever joins is kept waiting for the manager; the seat goes on trying after that."""
+ASK_SECONDS = 2.0
+PORTS = range(12_000, 32_000)
+"""Below those that systems give to outgoing connections: the port is wanted again at the next start."""
+TRIES = 50
+
+
+class HostSeat:
+    """One place in one league. `handle` names it; it lives as long as the process, whoever is connected."""
+
+    def __init__(
+        self,
+        settings: PlayerSettings,
+        fallback: Strategy,
+        *,
+        host: str = LOOPBACK,
+        port: int | None = None,
+        remark: Remark | None = None,
+        join_seconds: float = JOIN_SECONDS,
+        memo: CredentialsFile | None = None,
+    ) -> None:
+        """`memo` is where it finds its port again; whoever has the same name has the same one, unless it is given."""
+        self.settings = replace(settings, exit_when_done=True)
+        self.handle = f"seat-{secrets.token_hex(8)}"
+        self.mailbox = Mailbox(fallback, patience=settings.system.timeouts.move_timeout_sec)
+        self.player: Player | None = None
+        self.names: dict[str, str] = {}
+        self.is_over = False
+        self.failure: Exception | None = None
+        self.begins_after = 0
+        """The number of the latest event of earlier leagues on this seat."""
+        self._host = host
+        self._port = port
+        self._remark = remark
+        self._join_seconds = join_seconds
+        self._memo = memo or CredentialsFile(settings.home, "seat", settings.display_name, "", settings.manager)
+        self._early: list[Happening] = []
+        self._opponents: dict[str, str] = {}
+        self._rows: tuple[StandingsRow, ...] = ()
+        self._asked_for: set[str] = set()
+        self._registered = asyncio.Event()
+        self._playing: asyncio.Task[None] | None = None
+        self._carrier: HttpCarrier | None = None
+
+    @property
+    def games(self) -> Sequence[GameRecord]:
+        """Those of this league: in an earlier one the same ids may have been others'."""
+        return self.player.games_of_season if self.player else ()
+
+    @property
+    def has_joined(self) -> bool:
+        return self._registered.is_set()
+
+    async def join_soon(self) -> bool:
+        """Joins; whether that was possible before whoever asks for it has waited too long."""
+        return await self.join(self._join_seconds)
+
+    async def join(self, seconds: float | None = None) -> bool:
+        """Takes the seat, or comes back to it; whether the league has taken us in so far. Raises why it does not."""
+        if self._playing is None or self._playing.done():
+            self._registered, self.is_over, self.failure = asyncio.Event(), False, None
+            self._early, self._opponents, self.begins_after = [], {}, self.mailbox.last
+            self._playing = asyncio.create_task(self._play())
+        registered = asyncio.create_task(self._registered.wait())
+        try:
+            await asyncio.wait({registered, self._playing}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            registered.cancel()
+        if self.failure and not self.has_joined:
+            raise self.failure
+        return self.has_joined
+
+    async def leave(self) -> None:
+        """Ends the player and everything that is open."""
+        if self._playing:
+            self._playing.cancel()
+            await asyncio.wait({self._playing})
+        if self._carrier:
+            await self._carrier.close()
+
+    async def standings(self) -> tuple[StandingsRow, ...]:
+        """The table as the manager has it now, else as it was told last."""
+        line = Line(self._outgoing())
+        with suppress(CallFailed, Refusal):
+            frame = line.encode("get_standings", {})
+            answer = await line.send(self.settings.manager, frame, ASK_SECONDS)
+            rows = answer.get("standings") if isinstance(answer, dict) else None
+            if isinstance(rows, list):
+                self._keep(tuple(row_of(read_fields(Standing, row)) for row in rows))
+        return self._rows
+
+    async def learn_names(self, player_ids: Iterable[str | None]) -> None:
+        """Asks the manager how these players are called, once for each of them."""
+        unknown = {one for one in player_ids if one} - self.names.keys() - self._asked_for
+        if unknown:
+            self._asked_for |= unknown
+            await self.standings()
+
+    async def rules(self, game_type: str | None) -> dict[str, Any]:
+        """A game's rules, in words of ours; which game and by which parameters, the manager tells. Raises a Refusal."""
+        wanted = {"game_type": game_type} if game_type else {}
+        line = Line(self._outgoing())
+        with suppress(CallFailed):
+            told = await line.send(self.settings.manager, line.encode("get_rules", wanted), ASK_SECONDS)
+            if rules := await asyncio.to_thread(rules_as_told, told):
+                return rules
+        return dict(await Rulebook(self.settings).get_rules(wanted))
+
+    def without_secrets(self, data: Any) -> Any:
+        """Data without our token, whoever may have put it there: referees know it."""
+        token = self.player.token if self.player else None
+        return redacted(data, (token,) if token else ())
+
+    def _see(self, _player_id: str, happening: Happening) -> None:
+        """Keeps what happens; a league that goes on may tell of its round before it has answered a registration."""
+        if isinstance(happening, Registered):
+            self.mailbox.add(happening)
+            early, self._early = self._early, []
+            for one in early:
+                self._note(one)
+            self._registered.set()
+        elif self.has_joined:
+            self._note(happening)
+        else:
+            self._early.append(happening)
+
+    def _note(self, happening: Happening) -> None:
+        match happening:
+            case StandingsChanged(_, rows):
+                self._keep(rows)
+            case RoundAnnounced(_, str(match_id), str(opponent_id)):
+                self._opponents[match_id] = opponent_id
+            case MatchOver(game) if game.match_id in self._opponents:  # a result without an invitation names nobody
+                happening = MatchOver(replace(game, opponent_id=self._opponents[game.match_id]))
+            case LeagueOver():
+                self.is_over = True
+        self.mailbox.add(happening)
+
+    def _keep(self, rows: tuple[StandingsRow, ...]) -> None:
+        self._rows = rows
+        self.names.update((row.player_id, row.display_name) for row in rows)
+
+    async def _play(self) -> None:
+        """From the registration to the end of the league; whatever goes wrong is an event for whoever waits."""
+        server: HttpServer | None = None
+        try:
+            server = self._served()
+            await server.start()
+            assert self.player is not None  # noqa: S101 - `_served` has made it
+            await self.player.run()
+        except Exception as error:  # noqa: BLE001 - the player ends here, and its owner must not wait for ever
+            self.failure = error
+            self.mailbox.add(Stopped(str(error) if isinstance(error, AgentLeagueError) else repr(error)))
+        finally:
+            if server:
+                await server.stop()
+
+    def _served(self) -> HttpServer:
+        """The player behind its server, at the port of last time: there it is known as the one who comes back."""
+        known = self._memo.load()
+        port = self._port or known.get("port")
+        if isinstance(port, int):
+            return self._serve_at(port)
+        for free in secrets.SystemRandom().sample(PORTS, TRIES):
+            with suppress(PortInUse):
+                server = self._serve_at(free)
+                self._memo.save({**known, "port": free})
+                return server
+        raise UserError(f"No port from {PORTS[0]} to {PORTS[-1]} seems to be free; name one with --port.")
+
+    def _serve_at(self, port: int) -> HttpServer:
+        name, network = self.settings.display_name, self.settings.system.network
+        endpoint = own_endpoint(self._host, port, network.base_host)
+        settings = replace(self.settings, endpoint=endpoint, wanted_id=f"player-{port}")
+        seat = PlayerSeat(settings, port, self._host, strategy=self.mailbox)
+        agent = seat.take(self._outgoing(), Watchers(player=self._see, remark=self._remark))
+        hint = f"Is {name!r} playing already? Stop that, or choose another --name or --port."
+        server = HttpServer(app_of(seat, agent), self._host, port, f"the player {name!r}", hint)
+        self.player = agent
+        return server
+
+    def _outgoing(self) -> HttpCarrier:
+        if self._carrier is None:
+            self._carrier = HttpCarrier()
+        return self._carrier

@@ -1,0 +1,283 @@
+"""The plan of a league: which agents, on which ports, in which processes. Pure: nothing is started here."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, cycle, islice
+from pathlib import Path
+from typing import Any
+
+from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, SystemConfig
+from agent_league.errors import UserError
+from agent_league.launch.agent_plan import ManagerSeat, PlayerSeat, RefereeSeat, Seat
+from agent_league.launch.config_checks import check_size, chosen_league, usable_strategies, v1_league
+from agent_league.league.settings import ManagerSettings
+from agent_league.players.app import PlayerSettings
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.referee.settings import RefereeSettings
+
+GREEK = [
+    "Alpha",
+    "Beta",
+    "Gamma",
+    "Delta",
+    "Epsilon",
+    "Zeta",
+    "Eta",
+    "Theta",
+    "Iota",
+    "Kappa",
+    "Lambda",
+    "Mu",
+    "Nu",
+    "Xi",
+    "Omicron",
+    "Pi",
+    "Rho",
+    "Sigma",
+    "Tau",
+    "Upsilon",
+    "Phi",
+    "Chi",
+    "Psi",
+    "Omega",
+]
+V1, V2 = "v1", "v2"
+PROTOCOLS = {V1: (PROTOCOL_V1,), V2: (PROTOCOL_V2,), "mixed": (PROTOCOL_V2, PROTOCOL_V1)}
+HANDFUL = 8
+"""Up to so many agents each have a process of their own."""
+HIGHEST_PORT = 65535
+LOOPBACK_NAMES = ("localhost", "127.0.0.1")
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueRequest:
+    """What somebody asks for; None: as the configuration has it."""
+
+    home: Path
+    league_id: str | None = None
+    players: int | None = None
+    referees: int | None = None
+    seed: str | None = None
+    manager_port: int | None = None
+    referee_port: int | None = None
+    player_port: int | None = None
+    strategies: tuple[str, ...] = ()
+    store: str | None = None
+    protocol: str | None = None
+    """`v1`, `v2`, or `mixed`: both in turn."""
+    game: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Of the game."""
+    people: int = 0
+    """Who play in the browser, beside the players."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaguePlan:
+    """All seats of a league."""
+
+    system: SystemConfig
+    league: LeagueConfig
+    home: Path
+    manager: ManagerSeat
+    referees: tuple[RefereeSeat, ...]
+    players: tuple[PlayerSeat, ...]
+    people: int = 0
+    """Who are awaited in the browser."""
+
+    @property
+    def seats(self) -> tuple[Seat, ...]:
+        return (self.manager, *self.referees, *self.players)
+
+    @property
+    def strategies(self) -> dict[str, str]:
+        """How each player plays, by its id."""
+        return {seat.settings.wanted_id: str(seat.strategy) for seat in self.players}
+
+    def shown(self, *, web: bool, stay: bool) -> "LeaguePlan":
+        """The same with pages or without, and with a manager that stays after the last result or ends."""
+        settings = replace(self.manager.settings, web=web, exit_when_done=not stay)
+        return replace(self, manager=replace(self.manager, settings=settings))
+
+    def processes(self, cores: int | None = None) -> list[tuple[Seat, ...]]:
+        """The seats by process: one each for a handful, else as many processes as the machine has cores to fill."""
+        if len(self.seats) <= HANDFUL:
+            return [(seat,) for seat in self.seats]
+        cores = cores or os.cpu_count() or 1
+        return [(self.manager,), *_dealt(self.referees, cores), *_dealt(self.players, cores)]
+
+
+def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
+    """Turns a request into seats."""
+    system = loader.load_system()
+    registry = loader.load_games_registry()
+    league = chosen_league(loader, registry, request.league_id, request.game, request.parameters)
+    protocol = request.protocol or (V1 if league.protocol == PROTOCOL_V1 else V2)
+    agents = loader.load_agents()
+    players = request.players if request.players is not None else len(agents.active_players)
+    referees = request.referees if request.referees is not None else len(agents.active_referees)
+    everybody = players + request.people
+    if everybody < 2:
+        raise UserError(f"A league needs at least 2 players, not {everybody}.")
+    if referees < 1:
+        raise UserError(f"A league needs at least 1 referee, not {referees}.")
+    network = system.network
+    ports = _Ports(
+        manager=request.manager_port or network.default_league_manager_port,
+        referees=request.referee_port or network.default_referee_port_range[0],
+        players=request.player_port or network.default_player_port_range[0],
+    )
+    ports.check(players, referees)
+    if network.base_host not in LOOPBACK_NAMES:
+        expected = " or ".join(LOOPBACK_NAMES)
+        problem = f"`league run` stays on this machine; expected {expected}, found {network.base_host!r}"
+        raise loader.wrong("system.json", "network.base_host", problem)
+    if request.players is not None or request.people:
+        league = _resized(league, everybody)
+    check_size(loader, league, everybody)
+    in_v1 = v1_league(loader, league, request.game, request.parameters)
+    played = in_v1 if protocol == V1 and not request.people else league
+    registry = registry.with_parameters(played.game_type, played.game_parameters)
+    frame = _Frame(loader, request, system, played, ports, protocol)
+    return LeaguePlan(
+        system=system,
+        league=played,
+        home=request.home,
+        manager=ManagerSeat(
+            ManagerSettings(
+                system,
+                league,
+                request.home,
+                everybody,
+                referees,
+                exit_when_done=True,
+                store=request.store,
+                v1_league=in_v1,
+            ),
+            port=ports.manager,
+            port_option="--manager-port",
+        ),
+        referees=frame.referees(
+            _names([entry.display_name for entry in agents.active_referees], "Referee", referees),
+            everybody // 2,
+            registry,
+        ),
+        players=frame.players(_names([entry.display_name for entry in agents.active_players], "Agent", players)),
+        people=request.people,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What all seats of a plan have in common."""
+
+    loader: ConfigLoader
+    request: LeagueRequest
+    system: SystemConfig
+    league: LeagueConfig
+    ports: "_Ports"
+    protocol: str
+
+    def address(self, port: int) -> str:
+        return f"http://{self.system.network.base_host}:{port}/mcp"
+
+    def referees(self, names: Sequence[str], pairs: int, games: GamesRegistry) -> tuple[RefereeSeat, ...]:
+        """Together they have room for all matches of a round, so that a hung player holds up nobody's match."""
+        defaults = self.loader.load_referee_defaults()
+        capacity = max(defaults.max_concurrent_matches, -(-pairs // len(names)))
+        return tuple(
+            RefereeSeat(
+                RefereeSettings(
+                    system=self.system,
+                    games=games,
+                    home=self.request.home,
+                    manager=self.address(self.ports.manager),
+                    endpoint=self.address(port),
+                    wanted_id=f"REF{number:02}",
+                    display_name=name,
+                    version=defaults.version,
+                    game_types=(self.league.game_type,),
+                    max_concurrent_matches=capacity,
+                    seed=self.request.seed,
+                ),
+                port=port,
+                port_option="--referee-port",
+            )
+            for number, (port, name) in enumerate(zip(count(self.ports.referees), names, strict=False), start=1)
+        )
+
+    def players(self, names: Sequence[str]) -> tuple[PlayerSeat, ...]:
+        """Strategies and, where they are mixed, protocols are dealt out in turn."""
+        defaults = self.loader.load_player_defaults()
+        strategies = cycle(usable_strategies(self.loader, self.request.strategies, defaults))
+        protocols = cycle(PROTOCOLS[self.protocol])
+        return tuple(
+            PlayerSeat(
+                PlayerSettings(
+                    system=self.system,
+                    home=self.request.home,
+                    manager=self.address(self.ports.manager),
+                    endpoint=self.address(port),
+                    wanted_id=f"P{number:02}",
+                    display_name=name,
+                    version=defaults.version,
+                    game_types=(self.league.game_type,),
+                    seed=self.request.seed,
+                    protocol=protocol,
+                ),
+                port=port,
+                strategy=strategy,
+                defaults=defaults,
+                port_option="--player-port",
+            )
+            for number, (port, name, strategy, protocol) in enumerate(
+                zip(count(self.ports.players), names, strategies, protocols, strict=False), start=1
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    manager: int
+    referees: int
+    players: int
+
+    def check(self, players: int, referees: int) -> None:
+        """Refuses ranges that run into each other or off the end."""
+        wanted = {
+            "--manager-port": range(self.manager, self.manager + 1),
+            "--referee-port": range(self.referees, self.referees + referees),
+            "--player-port": range(self.players, self.players + players),
+        }
+        options = list(wanted)
+        for number, option in enumerate(options):
+            ports = wanted[option]
+            if not 1 <= ports[0] <= ports[-1] <= HIGHEST_PORT:
+                raise UserError(f"{option} {ports[0]}: {len(ports)} ports from there go past {HIGHEST_PORT}.")
+            for other in options[number + 1 :]:
+                if ports[0] <= wanted[other][-1] and wanted[other][0] <= ports[-1]:
+                    raise UserError(
+                        f"The ports of {option} ({ports[0]}-{ports[-1]}) and {other} "
+                        f"({wanted[other][0]}-{wanted[other][-1]}) overlap; choose another {other}."
+                    )
+
+
+def _resized(league: LeagueConfig, players: int) -> LeagueConfig:
+    """The same league with room for so many players."""
+    participants = league.participants.model_copy(update={"max_players": max(players, league.participants.max_players)})
+    return league.model_copy(update={"participants": participants})
+
+
+def _names(configured: Sequence[str], kind: str, wanted: int) -> list[str]:
+    """The configured names first, then Greek letters, then numbers; none twice, or its bearer would be refused."""
+    names = list(configured[:wanted])
+    spare = (f"{kind} {word}" for word in chain(GREEK[len(names) :], count(len(GREEK) + 1)))
+    free = (name for name in spare if name not in configured)
+    return [*names, *islice(free, wanted - len(names))]
+
+
+def _dealt(seats: Sequence[Seat], groups: int) -> list[tuple[Seat, ...]]:
+    """The seats dealt out like cards."""
+    dealt = [tuple(seats[start::groups]) for start in range(min(groups, len(seats)))]
+    return [group for group in dealt if group]

@@ -1,0 +1,165 @@
+"""A player of one's own, in a few lines: `play(choose)` makes an agent of a function."""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from agent_league.config import ConfigLoader
+from agent_league.config.home import FOLDER, find_home, make_home
+from agent_league.errors import AgentLeagueError, UserError
+from agent_league.games.registry import game_types, source_names
+from agent_league.launch.addresses import manager_endpoint, own_endpoint
+from agent_league.launch.agent_plan import LOOPBACK, PlayerSeat, Seat, Watchers
+from agent_league.launch.orchestrator_log import orchestrator_log
+from agent_league.launch.serving import check_ports, run_async, serve
+from agent_league.launch.steady_output import steady_output
+from agent_league.model.agents import ANY_GAME
+from agent_league.model.names import printable, there_are
+from agent_league.players.app import PlayerSettings
+from agent_league.players.events import Happening, MatchOver, Registered, Trouble
+from agent_league.players.observation import Move, Observation
+from agent_league.players.sentences import sentence
+from agent_league.referee.settings import RefereeSettings
+
+LONGEST_REASON = 300
+"""Characters of a referee's reason that are printed."""
+Choose = Callable[[Observation], Move | Awaitable[Move]]
+
+
+class FunctionStrategy:
+    """A function as a strategy."""
+
+    def __init__(self, choose: Choose) -> None:
+        self.choose = choose
+
+
+def play(
+    choose: Choose,
+    name: str = "My Agent",
+    games: str | Sequence[str] = ("even_odd",),
+    port: int = 8101,
+    manager: str = "http://localhost:8000/mcp",
+) -> None:
+    """Joins a league as a player that decides with `choose`; the command line may name another name, port and manager.
+
+    `games` are those that it takes, by name: one, or several; "*" is any. A program ends here as the command `league`
+    does: with a sentence and an exit code, not with a traceback.
+    """
+    try:
+        _play(choose, _arguments(name, port, manager), _named(games))
+    except AgentLeagueError as error:
+        remark(f"{name}: {error}")
+        sys.exit(2 if isinstance(error, UserError) else 1)
+
+
+def _arguments(name: str, port: int, manager: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=f"{name}: a player for Agent League.")
+    parser.add_argument("--port", type=_port, default=str(port), help="the port to serve (default: %(default)s)")
+    parser.add_argument("--manager", default=manager, help="the League Manager's address (default: %(default)s)")
+    parser.add_argument("--name", default=name, help="the name to show (default: %(default)s)")
+    parser.add_argument("--home", type=Path, default=None, help="the SHARED folder for history and logs")
+    parser.add_argument("--seed", default=None, help="makes the dice in `observation.random` repeatable")
+    parser.add_argument("--practice", action="store_true", help="answer anybody, with or without the manager's word")
+    after = parser.add_mutually_exclusive_group()
+    after.add_argument("--exit-when-done", action="store_true", help="end after LEAGUE_COMPLETED")
+    after.add_argument("--stay", action="store_true", help="after LEAGUE_COMPLETED, wait for the next league there")
+    return parser.parse_args()
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, found {text!r}")
+    return int(text)
+
+
+def _named(games: Any) -> tuple[str, ...]:
+    """The games that were named; a name that nobody knows here may be a slip, or known to the league alone."""
+    named = (games,) if isinstance(games, str) else games
+    if not isinstance(named, Sequence) or not named or not all(isinstance(game, str) and game for game in named):
+        raise UserError(f'games: expected a game\'s name, a list of names, or "*" for any; found {games!r:.80}')
+    known = game_types()
+    for game in named:
+        if game not in (*known, ANY_GAME) and game.partition(":")[0] not in source_names():
+            there = there_are(game, known)
+            remark(f"No game {game!r:.80} is installed here {there}; it is played where a league has it.")
+    return tuple(named)
+
+
+def _play(choose: Choose, arguments: argparse.Namespace, games: tuple[str, ...]) -> None:
+    home = arguments.home or find_home(Path.cwd()) or Path(FOLDER)
+    make_home(home)
+    system = ConfigLoader(home).load_system()
+    settings = PlayerSettings(
+        system=system.for_practice() if arguments.practice else system,
+        home=home,
+        manager=manager_endpoint(arguments.manager),
+        endpoint=own_endpoint(LOOPBACK, arguments.port, system.network.base_host),
+        wanted_id=f"player-{arguments.port}",
+        display_name=arguments.name,
+        game_types=games,
+        seed=arguments.seed,
+        exit_when_done=arguments.exit_when_done,
+        stay=arguments.stay,
+    )
+    seat = PlayerSeat(settings, arguments.port, LOOPBACK, strategy=FunctionStrategy(choose))
+    check_ports([seat])
+    run_async(serve_until_interrupted([seat], Watchers(player=tell, remark=remark), lambda: tell_waiting(settings)))
+
+
+async def serve_until_interrupted(
+    seats: Sequence[Seat], watchers: Watchers, ready: Callable[[], Any] | None = None
+) -> None:
+    """Serves until Ctrl-C or a polite `kill`; the system's log tells which agents this process has run, and when."""
+    settings = seats[0].settings
+    log = orchestrator_log(settings.home, settings.system)
+    agents = [{"agent": seat.title, "host": seat.host, "port": seat.port} for seat in seats]
+    log.info("agents_started", pid=os.getpid(), agents=agents)
+    try:
+        with steady_output():
+            await serve(seats, interruption(), watchers, ready)
+    except AgentLeagueError as error:
+        log.error("agents_failed", pid=os.getpid(), error=str(error))
+        raise
+    else:
+        log.info("agents_stopped", pid=os.getpid())
+    finally:
+        log.close()
+
+
+def interruption() -> asyncio.Event:
+    """Set by Ctrl-C or a polite `kill`, which end nothing else from here on."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, stop.set)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
+    return stop
+
+
+def tell_waiting(settings: PlayerSettings | RefereeSettings) -> None:
+    """Says where an agent is and whom it waits for, so that a wrong address doesn't look like a program that hangs."""
+    sys.stderr.write(f"{settings.display_name} at {settings.endpoint} registers with {settings.manager}\n")
+
+
+def remark(sentence: str) -> None:
+    sys.stderr.write(printable(sentence) + "\n")
+
+
+def tell(player_id: str, happening: Happening) -> None:
+    """One line for each thing that a player's owner wants to know."""
+    if isinstance(happening, Registered):
+        print(f"Registered as {player_id}.", flush=True)  # noqa: T201 - a player's own terminal
+    elif isinstance(happening, MatchOver):
+        game = happening.game
+        reason = game.details.get("reason")
+        why = f" ({str(reason)[:LONGEST_REASON]})" if reason else ""
+        print(printable(f"{game.match_id} against {game.opponent_id}: {game.outcome}{why}"), flush=True)  # noqa: T201
+    elif isinstance(happening, Trouble):
+        print(printable(sentence(happening, player_id, str)), flush=True)  # noqa: T201

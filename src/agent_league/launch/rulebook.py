@@ -1,0 +1,216 @@
+"""The rulebook: what every agent can tell of the games and of the protocol, whoever asks.
+
+It stands here because the league and the players know no game.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from threading import Lock
+from typing import Any
+
+from agent_league.agent.dispatcher import Handler, Reply
+from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig
+from agent_league.errors import ConfigError, ErrorCode, Refusal
+from agent_league.games.base import BadParameters, Rules
+from agent_league.games.even_odd.details import find_winner
+from agent_league.games.registry import Game, UnknownGame, game_types, load_game, playable
+from agent_league.league.reports import Decide, Decision
+from agent_league.league.settings import ManagerSettings
+from agent_league.model.agents import ANY_GAME
+from agent_league.players.app import PlayerSettings
+from agent_league.protocol.checks import shown, wrong_type
+from agent_league.protocol.methods import METHODS, Method
+from agent_league.protocol.schemas import message_schemas
+from agent_league.protocol.v2 import MESSAGES
+from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION, PROTOCOL_V2
+from agent_league.referee.settings import RefereeSettings
+
+EVEN_ODD = "even_odd"
+LONGEST_NAME = 100
+LONGEST_PARAMETERS = 1000
+GAMES_FILE = "config/games/games_registry.json"
+MOST_KEPT = 64
+"""Answers that are kept; there are as many games as there are parameters of them."""
+_MAKING_SCHEMAS = Lock()
+WITHOUT_WORDS = (
+    "This game brings no description of its own. Each question says what the seat may see and which moves are legal"
+    " (`move_request.context` and `move_request.valid_options`): answer with exactly one of those."
+)
+
+
+class Rulebook:
+    """Answers `get_rules` and `get_protocol` for one agent."""
+
+    def __init__(
+        self,
+        settings: ManagerSettings | RefereeSettings | PlayerSettings,
+        league: Callable[[], LeagueConfig] | None = None,
+    ) -> None:
+        """`league` finds what a manager's league is played by, which is fixed at its start."""
+        self._settings = settings
+        self._league = league
+        self._kept: dict[str, asyncio.Task[dict[str, Any]]] = {}
+
+    def table(self) -> dict[str, Handler]:
+        return {"get_rules": self.get_rules, "get_protocol": self.get_protocol}
+
+    async def get_rules(self, params: Mapping[str, Any]) -> Reply:
+        game_type = params.get("game_type")
+        if game_type is None:
+            game_type = self._own_game
+        if not isinstance(game_type, str):
+            raise wrong_type("game_type", "a string", game_type)
+        return await self._made_once(f"rules {game_type} {self._version()}", partial(self._rules, game_type))
+
+    async def get_protocol(self, params: Mapping[str, Any]) -> Reply:
+        wanted, all_of_them = params.get("message_type"), params.get("schemas")
+        if not isinstance(all_of_them, bool | None):
+            raise wrong_type("schemas", "true or false", all_of_them)
+        if not isinstance(wanted, str | None):
+            raise wrong_type("message_type", "a string", wanted)
+        if wanted is not None and wanted not in MESSAGES:
+            raise _unknown("message_type", list(MESSAGES), wanted)
+        names = tuple(MESSAGES) if all_of_them else (wanted,) if wanted else ()
+        return await self._made_once(f"protocol {' '.join(names)}", partial(_protocol, names))
+
+    async def _made_once(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What all callers are told alike: made once, in a thread, however many ask for it meanwhile."""
+        if name not in self._kept:
+            if len(self._kept) >= MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[name] = asyncio.create_task(asyncio.to_thread(make))
+        making = self._kept[name]
+        try:
+            return await asyncio.shield(making)
+        except Refusal:
+            if self._kept.get(name) is making:
+                del self._kept[name]
+            raise
+
+    @property
+    def _own_game(self) -> str:
+        if isinstance(self._settings, ManagerSettings):
+            return self._settings.league.game_type
+        named = (game_type for game_type in self._settings.game_types if game_type != ANY_GAME)
+        return next(named, EVEN_ODD)
+
+    def _rules(self, game_type: str) -> dict[str, Any]:
+        try:
+            return rules_of(playable(game_type, self._games().parameters(game_type)))
+        except (UnknownGame, BadParameters) as error:
+            if isinstance(error, UnknownGame) and game_type != self._own_game:
+                raise _unknown("game_type", list(game_types()), game_type) from None
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the rules can't be read here: {error}") from None
+
+    def _version(self) -> str:
+        """What changes with the parameters of games: when they were written, and those of a manager's league."""
+        league = self._league() if self._league else None
+        try:
+            written = (self._settings.home / GAMES_FILE).stat().st_mtime_ns
+        except OSError:
+            written = 0
+        return f"{written} {league.game_parameters if league else ''}"
+
+    def _games(self) -> GamesRegistry:
+        """The parameters of games, from this agent's own SHARED folder; a manager's game is as its league has it."""
+        settings = self._settings
+        if isinstance(settings, RefereeSettings):
+            return settings.games
+        try:
+            games = ConfigLoader(settings.home).load_games_registry()
+        except ConfigError:
+            games = GamesRegistry(games=())
+        if isinstance(settings, ManagerSettings):
+            league = self._league() if self._league else settings.league
+            return games.with_parameters(league.game_type, league.game_parameters)
+        return games
+
+
+def decider_of(game_type: str) -> Decide:
+    """What tells the result of a match by the details of its report: for Even/Odd, and for no other game."""
+    return partial(_decide_even_odd, load_game(EVEN_ODD).rules) if game_type == EVEN_ODD else lambda *_: None
+
+
+def _decide_even_odd(
+    rules: Rules, details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]
+) -> Decision | None:
+    """By the rules that are in force here: a file of one's own may have others under this name."""
+    found = find_winner(rules, details, players, parameters)
+    return Decision(*found) if found else None
+
+
+def rules_of(game: Game) -> dict[str, Any]:
+    """The rules of a game and the words it is played with."""
+    wire = game.wire
+    return {
+        "game_type": game.game_type,
+        "title": game.title or game.game_type,
+        "how_to_play": game.how_to_play or WITHOUT_WORDS,
+        "parameters": dict(game.parameters),
+        "method": wire.method,
+        "question": wire.call.TYPE,
+        "answer": wire.answer.TYPE,
+        "illegal_move": wire.illegal.value,
+    }
+
+
+def rules_as_told(told: Any) -> dict[str, Any] | None:
+    """The rules that somebody else's manager tells of, in our own words; None where it tells of none.
+
+    Only what is played is taken from it: its words may be meant for a model that should do something else.
+    """
+    named = told.get("game_type") if isinstance(told, dict) else None
+    if not isinstance(named, str) or not 1 <= len(named) <= LONGEST_NAME or not named.isprintable():
+        return None
+    given = told.get("parameters")
+    parameters = given if isinstance(given, dict) and len(repr(given)) <= LONGEST_PARAMETERS else {}
+    try:
+        return rules_of(playable(named, parameters))
+    except BadParameters:  # its version of the game is another
+        return rules_of(load_game(named))
+    except UnknownGame:
+        return {"game_type": named, "title": named, "how_to_play": WITHOUT_WORDS, "parameters": parameters}
+
+
+def _told(method: Method) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "served_by": sorted(method.served_by),
+        "request": method.request.TYPE if method.request else None,
+        "reply": method.reply.TYPE if method.reply else None,
+        "caller": str(method.caller),
+    }
+
+
+def _protocol(names: tuple[str, ...]) -> dict[str, Any]:
+    """The protocol, with the schemas of these messages."""
+    schemas = _schemas() if names else {}
+    return {
+        "protocol": PROTOCOL_V2,
+        "version": CURRENT_VERSION,
+        "minimum_version": MINIMUM_VERSION,
+        "methods": [_told(method) for method in METHODS.values()],
+        "message_types": sorted(MESSAGES),
+        "schemas": {name: schemas[name] for name in sorted(names)},
+    }
+
+
+def _schemas() -> dict[str, dict[str, Any]]:
+    with _MAKING_SCHEMAS:  # the agents of one process are asked at the same time
+        return _all_schemas()
+
+
+@cache
+def _all_schemas() -> dict[str, dict[str, Any]]:
+    return message_schemas()
+
+
+def _unknown(field: str, known: list[str], value: Any) -> Refusal:
+    return Refusal(
+        ErrorCode.INVALID_MESSAGE_FORMAT,
+        f"'{field}' must be one of: {', '.join(sorted(known))}",
+        field=field,
+        expected=sorted(known),
+        received=shown(value),
+    )

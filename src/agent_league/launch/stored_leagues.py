@@ -1,0 +1,118 @@
+"""Looking at a league from its SHARED folder: which leagues there are, and what the store has of one.
+
+Whoever looks changes nothing: the manager stays who it is, and no database is made where there is none.
+"""
+
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_league.config import ConfigLoader
+from agent_league.config.models import SystemConfig
+from agent_league.errors import UserError
+from agent_league.launch.league_start import conducted
+from agent_league.league.resume import open_store
+from agent_league.model.names import is_safe_name, there_are
+from agent_league.storage.base import Saved
+from agent_league.storage.files import read_object
+from agent_league.storage.paths import DataPaths
+
+if TYPE_CHECKING:
+    from agent_league.web.league_reader import Reader
+
+STORE_FILE = ".store.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A league as its store has it; can be sent to another process."""
+
+    saved: Saved
+    system: SystemConfig
+    home: Path
+    remark: str = ""
+    """Why this one, where nobody named it and the folder has several."""
+
+    def reader(self) -> "Reader":
+        from agent_league.web.league_reader import read_saved  # noqa: PLC0415 - it brings a season along
+
+        return read_saved(self.saved, self.system, self.home)
+
+
+def leagues_in(home: Path) -> list[str]:
+    """The leagues that were played or begun in a folder."""
+    data = DataPaths(home).data
+    kept = {path.name.removesuffix(STORE_FILE) for path in data.glob(f"*{STORE_FILE}")}
+    return sorted(name for name in kept | {path.name for path in data.glob("leagues/*/")} if is_safe_name(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A league of a folder; `remark` says why this one, where it was chosen among several."""
+
+    league_id: str
+    remark: str = ""
+
+
+def choose_league(home: Path, league_id: str | None, among: Sequence[str] | None = None) -> Choice:
+    """Return the league that is asked for, else the one that runs, else the one that was begun last.
+
+    `among` are the leagues to choose from (default: all of the folder).
+    """
+    known = leagues_in(home) if among is None else among
+    if league_id is not None:
+        if not is_safe_name(league_id):
+            raise UserError(f"--league-id {league_id[:120]!r} can't be a league's id {there_are(league_id, known)}")
+        return Choice(league_id)
+    if not known:
+        command = f"league run --home {shlex.quote(str(home))}"
+        raise UserError(f"No league was played in {home} yet; `{command}` plays one.")
+    if len(known) == 1:
+        return Choice(known[0])
+    running = [name for name in known if name in conducted(home)]
+    latest = max(running or known, key=lambda name: (_begun_at(home, name), name))
+    why = "the one that runs" if len(running) == 1 else "the latest of those that run" if running else "the latest"
+    others = ", ".join(name for name in known if name != latest)
+    return Choice(latest, f"This is {latest}, {why}; --league-id chooses another: {others}.")
+
+
+def _begun_at(home: Path, league_id: str) -> float:
+    """When the latest season of a league was begun, as far as the files tell."""
+    paths = DataPaths(home)
+    for path in (paths.store_name(league_id), paths.data / "leagues" / league_id):
+        with suppress(OSError):
+            return path.stat().st_mtime
+    return 0.0
+
+
+def find_league(home: Path, loader: ConfigLoader, league_id: str | None, store: str | None) -> Found:
+    """A league of this folder as the store has it now; a UserError says what is there instead."""
+    if league_id is None and store is not None and not leagues_in(home):  # its manager has another folder
+        league_id = loader.load_system().default_league_id
+    choice = choose_league(home, league_id)
+    league_id = choice.league_id
+    saved = _read(home, league_id, store)
+    if saved is None:
+        others = [name for name in leagues_in(home) if name != league_id]
+        there = f" {there_are(league_id, others)}" if others else ""
+        raise UserError(
+            f"The database knows no league {league_id}{there}; a manager writes it (--home, --league-id, --store)."
+        )
+    return Found(saved, loader.load_system(), home, choice.remark)
+
+
+def _read(home: Path, league_id: str, store: str | None) -> Saved | None:
+    kept = (read_object(DataPaths(home).store_name(league_id)) or {}).get("store")
+    opened = open_store(home, store)
+    name = opened.name_in(home)
+    if isinstance(kept, str) and kept != name:
+        raise UserError(f"{league_id} of {home} is kept in {kept}, not in {name}; name that one with --store.")
+    if not opened.is_there:
+        return None
+    try:
+        return opened.read(league_id)
+    finally:
+        opened.close()

@@ -1,0 +1,162 @@
+"""The gate of the manager: who may call what, by token and sender, in the order of the protocol."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.roster import Member
+from agent_league.league.state import Season
+from agent_league.league.tokens import same_hash, token_hash
+from agent_league.model.agents import Role
+from agent_league.protocol.checks import Envelope
+from agent_league.protocol.envelope import ANONYMOUS, Sender
+from agent_league.protocol.methods import Caller, Method
+
+V1_REFEREE = "referee"
+"""How every referee signs in `league.v1`."""
+EXPECTED_FORMAT = "tok-{agent_id}-{hash}"
+UNKNOWN_TOKEN = "unknown or expired; register again for a new one"  # noqa: S105 - a sentence
+OPEN = frozenset({Caller.ANYBODY, Caller.APPLICANT})
+AUDIENCES = {
+    Role.LEAGUE_MANAGER: frozenset({Caller.ADMIN}),
+    Role.REFEREE: frozenset({Caller.AGENT, Caller.REFEREE}),
+    Role.PLAYER: frozenset({Caller.AGENT}),
+}
+"""As whom the owner of a token may call, beside what is open to all."""
+
+
+class Gate:
+    """Checks a caller against the roster."""
+
+    def __init__(self, season: Season, admin_token_sha256: str, *, tokens_enabled: bool, strict: bool = False) -> None:
+        self._season = season
+        self._admin_token_sha256 = admin_token_sha256
+        self._tokens_enabled = tokens_enabled
+        self._strict = strict
+
+    def check(
+        self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None, now: datetime
+    ) -> Sender | None:
+        """Who it is; raises a Refusal unless the caller may call the method. Its token stands in the message or beside.
+
+        An agent that goes on using the name it asked for is known by its token.
+        """
+        if envelope is None:
+            return self._check_referee(params, bearer, now) if method.caller is Caller.REFEREE else None
+        token = bearer if envelope.auth_token is None else envelope.auth_token
+        sender = envelope.sender
+        if method.caller is Caller.ADMIN:
+            self._check_admin(token)
+        elif method.caller in (Caller.AGENT, Caller.REFEREE):
+            sender = self._check_token(sender, token, now)
+            self._check_sender(method, sender)
+        if not self._is_ours(envelope.league_id):
+            raise Refusal(
+                ErrorCode.LEAGUE_NOT_FOUND,
+                f"this is league {self._season.league_id!r}",
+                league_id=str(envelope.league_id)[:80],
+            )
+        return sender
+
+    def caller(self, bearer: str | None, now: datetime) -> str | None:
+        """The sender to whom a token belongs; the organiser speaks for the manager."""
+        if bearer is None:
+            return None
+        if same_hash(token_hash(bearer), self._admin_token_sha256):
+            return str(Role.LEAGUE_MANAGER)
+        owner = self._season.roster.owner_of(bearer, now)
+        return str(Sender(owner.role, owner.agent_id)) if owner else None
+
+    def audience(self, bearer: str | None, now: datetime) -> frozenset[Caller] | None:
+        """As whom a token's bearer may call; None where it came without one, or where none is needed."""
+        if bearer is None or not self._tokens_enabled:
+            return None
+        caller = self.caller(bearer, now)
+        sender = Sender.parse(caller) if caller else None
+        return OPEN | (AUDIENCES[sender.role] if sender else frozenset())
+
+    def _check_referee(self, params: Mapping[str, Any], bearer: str | None, now: datetime) -> Sender:
+        """The referee whose token comes with a call that has no envelope; raises a Refusal."""
+        given = params.get("auth_token")
+        token = given if isinstance(given, str) and given else bearer
+        if token is None:
+            raise missing_token("the auth_token from your registration")
+        owner = self._season.roster.owner_of(token, now)
+        if owner is None:
+            raise invalid_token(UNKNOWN_TOKEN)
+        sender = Sender(owner.role, owner.agent_id)
+        if owner.role is not Role.REFEREE:
+            raise not_registered(sender, needs_referee=True)
+        return sender
+
+    def _is_ours(self, league_id: str | None) -> bool:
+        """Whether a message is for this league, under its own id or that of `league.v1`."""
+        if league_id is None or league_id == self._season.league_id:
+            return True
+        return league_id.lower() == self._season.league_uuid.lower()
+
+    def _check_admin(self, token: str | None) -> None:
+        if token is None:
+            raise missing_token("the admin token")
+        if not same_hash(token_hash(token), self._admin_token_sha256):
+            raise invalid_token("this is not the admin token of this league")
+
+    def _check_token(self, sender: Sender, token: str | None, now: datetime) -> Sender:
+        """Whose token it is, which must be the sender."""
+        owner = None if token is None else self._season.roster.owner_of(token, now)
+        own = Sender(owner.role, owner.agent_id) if owner else sender
+        if owner and (own == sender or self._is_alias(owner, sender)):
+            return own
+        if not self._tokens_enabled:
+            return sender
+        if self._is_unknown(sender):
+            raise not_registered(sender)
+        if token is None:
+            raise missing_token("the auth_token from your registration")
+        if owner is None:
+            raise invalid_token(UNKNOWN_TOKEN)
+        raise invalid_token(f"this token does not belong to {sender}")
+
+    def _is_unknown(self, sender: Sender) -> bool:
+        """Whether the sender claims an id that nobody has."""
+        claims_id = sender.role is not Role.LEAGUE_MANAGER and sender.agent_id != ANONYMOUS
+        return claims_id and self._season.roster.get(sender.agent_id) is None
+
+    def _is_alias(self, owner: Member, sender: Sender) -> bool:
+        """Whether the owner of a token goes by this name: the id it asked for, or its display name."""
+        if sender.role is not owner.role:
+            return False
+        if owner.role is Role.REFEREE and sender.agent_id == V1_REFEREE:
+            return self._season.roster.get(V1_REFEREE) is None
+        if self._strict:
+            return False
+        if sender.agent_id == owner.alias:
+            return True  # also where somebody else has that id: the token tells who it is
+        return sender.agent_id == owner.agent.display_name and self._season.roster.get(sender.agent_id) is None
+
+    def _check_sender(self, method: Method, sender: Sender) -> None:
+        member = self._season.roster.get(sender.agent_id)
+        known = member is not None and member.role is sender.role
+        if not known or (method.caller is Caller.REFEREE and sender.role is not Role.REFEREE):
+            raise not_registered(sender, needs_referee=method.caller is Caller.REFEREE)
+
+
+def not_registered(sender: Sender, *, needs_referee: bool = False) -> Refusal:
+    """Refuse a sender whom the roster doesn't have: E013 for a referee, else E005."""
+    agent_id = sender.agent_id[:80]
+    if sender.role is Role.REFEREE or needs_referee:
+        sentence = f"{str(sender)[:80]} is not a registered referee; register first"
+        return Refusal(ErrorCode.REFEREE_NOT_REGISTERED, sentence, referee_id=agent_id)
+    sentence = f"{str(sender)[:80]} is not registered; register first"
+    return Refusal(ErrorCode.PLAYER_NOT_REGISTERED, sentence, player_id=agent_id)
+
+
+def missing_token(what: str) -> Refusal:
+    """Refuse a call without its token."""
+    return Refusal(ErrorCode.AUTH_TOKEN_MISSING, f"'auth_token' must hold {what}", expected_format=EXPECTED_FORMAT)
+
+
+def invalid_token(why: str) -> Refusal:
+    """Refuse a token that is nobody's, or somebody else's."""
+    return Refusal(ErrorCode.AUTH_TOKEN_INVALID, why, expected_format=EXPECTED_FORMAT)

@@ -1,0 +1,41 @@
+"""Rebuilding the files of a league from the store: they are projections, and may be lost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agent_league.clock import Clock
+from agent_league.config.models import LeagueConfig, SystemConfig
+from agent_league.league.match_files import recorded_match
+from agent_league.league.projections import Records
+from agent_league.league.resume import league_of, naming_damage
+from agent_league.league.state import Season
+from agent_league.log import JsonLogger
+from agent_league.storage.base import Saved
+from agent_league.storage.paths import DataPaths
+from agent_league.storage.repositories import MatchRepository
+
+
+def rebuild(saved: Saved, league: LeagueConfig, system: SystemConfig, home: Path, clock: Clock) -> list[Path]:
+    """Writes `standings.json` and `rounds.json` anew, and the file of each finished match that has none."""
+    with naming_damage(league.league_id):
+        season = Season(league_of(saved, league), system, saved.season, keep=lambda _: None)
+        season.restore(saved)
+    paths = DataPaths(home)
+    log = JsonLogger("league", season.league_id, paths.logs, **system.logging.logger_options)
+    Records(season, home, clock, log).save()
+    return [
+        paths.standings(season.league_id),
+        paths.rounds(season.league_id),
+        *_missing_matches(season, MatchRepository(season.league_id, home)),
+    ]
+
+
+def _missing_matches(season: Season, files: MatchRepository) -> Iterator[Path]:
+    """What its referee wrote, where that waits to be accepted; else the result, which is what the league knows."""
+    for match_id, result in season.results.items():
+        if files.load(match_id) is None:
+            try:
+                files.accept(match_id, season.assigned.get(match_id, ""))
+            except (OSError, ValueError):
+                files.save(match_id, {**recorded_match(season, result), "rebuilt": True})
+            yield files.paths.match(season.league_id, match_id)

@@ -1,0 +1,46 @@
+"""The strategy `llm`: a language model chooses the moves.
+
+This module is light; what thinks is loaded when a player with this strategy is made, and needs `agent-league[llm]`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from agent_league.config import PlayerDefaults
+from agent_league.errors import ConfigError
+from agent_league.llm.settings import fallback_of, servers_of
+from agent_league.players.observation import Strategy
+
+INSTALL = "pip install 'agent-league[llm]' (in a checkout: .venv/bin/pip install -e '.[llm]')"
+
+
+class Llm:
+    """Asks a language model for every move.
+
+    This is what the entry point names: it makes the strategy out of the settings, or says what is missing.
+    """
+
+    @staticmethod
+    def check(defaults: PlayerDefaults) -> None:
+        """Raises ConfigError where no strategy can be made; opens and keeps nothing."""
+        with _extra():
+            from agent_league.llm.model import check_model  # noqa: PLC0415 - it imports pydantic-ai
+        check_model(defaults.llm)
+        fallback_of(defaults.llm)
+        servers_of(defaults.llm)
+
+    @staticmethod
+    def configured(defaults: PlayerDefaults, remark: Callable[[str], None] | None = None) -> Strategy:
+        with _extra():
+            from agent_league.llm.thinking import Thinker  # noqa: PLC0415 - it imports pydantic-ai
+        return Thinker(defaults.llm, remark)
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        missing = error.name.partition(".")[0] if error.name else str(error)
+        problem = f"needs {missing}, which isn't installed; {INSTALL}"
+        raise ConfigError("strategy llm", "", problem) from None

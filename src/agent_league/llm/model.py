@@ -1,0 +1,88 @@
+"""The model behind the strategy: any provider that pydantic-ai knows, or a server that speaks OpenAI's chat form.
+
+Keys come from the environment and go nowhere but to the provider.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+
+import httpx2
+import pydantic_ai
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import Model, infer_model
+
+from agent_league.config import LlmSettings
+from agent_league.errors import ConfigError
+from agent_league.http.bounded_response import UNPACKED, bounded
+
+KEY = "LEAGUE_LLM_API_KEY"
+"""The variable with the key of a server of one's own, where it wants one."""
+LONGEST_ANSWER = 1024 * 1024
+"""Bytes of one answer that are read."""
+HEADERS = frozenset({"host", "accept", "connection", "content-type", "content-length", "authorization", "user-agent"})
+"""What a server of one's own is sent beside the question."""
+OPENAI_FORM = "pydantic_ai.models.openai"
+VARIABLE = re.compile(r"Set the `([A-Z0-9_]+)` environment variable")
+EXAMPLES = "such as openai:gpt-5-mini, anthropic:claude-haiku-4-5 or, with a base_url, the server's own name for it"
+
+
+def build_model(settings: LlmSettings, http: httpx2.AsyncClient) -> Model:
+    """The model that the settings name; raises ConfigError. `http` is what a server of one's own is called with."""
+    pydantic_ai.BANNER_ENABLED = False  # the terminal shows the league, not the library's advice
+    with _named(settings) as name:
+        return _served(name, settings.base_url, http) if settings.base_url else infer_model(name)
+
+
+def check_model(settings: LlmSettings) -> None:
+    """Raises ConfigError where there can't be one; of a server of one's own, only the library is looked for."""
+    with _named(settings) as name:
+        if settings.base_url is None:
+            infer_model(name)
+        else:
+            import_module(OPENAI_FORM)
+
+
+def bounded_client() -> httpx2.AsyncClient:
+    """A client that stops reading an answer without end, and sends nothing but the question and its key."""
+    patience = httpx2.Timeout(60, connect=5)
+    return httpx2.AsyncClient(timeout=patience, event_hooks={"request": [_bare], "response": [bounded(LONGEST_ANSWER)]})
+
+
+@contextmanager
+def _named(settings: LlmSettings) -> Iterator[str]:
+    if settings.model is None:
+        where = "name one as llm.model in defaults/player.json, or with --model of `league player`"
+        raise ConfigError("strategy llm", "model", f"is not set; {where}: {EXAMPLES}")
+    try:
+        yield settings.model
+    except (UserError, ImportError) as error:
+        problem = f"{settings.model!r} can't be used: {_in_our_words(error, settings)}"
+        raise ConfigError("strategy llm", "model", problem) from None
+
+
+def _in_our_words(error: Exception, settings: LlmSettings) -> str:
+    """The library's advice is for programmers."""
+    if isinstance(error, UserError) and (missing := VARIABLE.search(str(error))):
+        return f"the environment variable {missing[1]} is not set"
+    if settings.base_url or isinstance(error, ImportError):
+        return str(error)
+    return f"{str(error).partition(' Did you mean')[0].rstrip('.')}; a server of your own needs --base-url"
+
+
+def _served(name: str, base_url: str, http: httpx2.AsyncClient) -> Model:
+    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - a package of its own, which may be missing
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - as above
+
+    key = os.environ.get(KEY)
+    provider = OpenAICompatibleProvider(name="own-server", base_url=base_url, api_key=key, http_client=http)
+    return OpenAIChatModel(name, provider=provider)
+
+
+async def _bare(request: httpx2.Request) -> None:
+    """The library adds what the environment says of an account with OpenAI, which is nobody else's business."""
+    for name in request.headers.keys() - HEADERS:
+        del request.headers[name]
+    request.headers["accept-encoding"] = UNPACKED

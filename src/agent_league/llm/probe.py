@@ -1,0 +1,47 @@
+"""A look at a server of one's own before the first move: whether it is there, and lists the model. Costs no tokens."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import orjson
+
+from agent_league.config import LlmSettings
+from agent_league.llm.failures import KEY_STATUSES, UNREACHABLE
+from agent_league.llm.model import KEY
+from agent_league.model.names import printable
+
+MOST_NAMES = 10
+LONGEST_NAME = 60
+
+
+async def problem_at(base_url: str, settings: LlmSettings, http: httpx2.AsyncClient) -> str | None:
+    """What its owner should know; None where all is well, or the server has no list to tell by."""
+    key = os.environ.get(KEY)
+    try:
+        answer = await http.get(
+            f"{base_url.rstrip('/')}/models", headers={"Authorization": f"Bearer {key}"} if key else None
+        )
+    except UNREACHABLE:
+        return f"Nobody answers at {base_url} yet; until somebody does, {settings.fallback} plays."
+    except httpx2.HTTPError:
+        return None
+    if answer.status_code in KEY_STATUSES:
+        return f"The server at {base_url} refuses us (status {answer.status_code}): set {KEY} to the key that it wants."
+    names = list(_names(answer.content)) if answer.is_success else []
+    if not names or {settings.model, f"{settings.model}:latest"} & set(names):
+        return None
+    listed = ", ".join(printable(name)[:LONGEST_NAME] for name in names[:MOST_NAMES])
+    return f"The server at {base_url} lists no model {settings.model!r}; it lists: {listed}."
+
+
+def _names(content: bytes) -> Iterator[str]:
+    try:
+        listing: Any = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return
+    entries = listing.get("data") if isinstance(listing, dict) else None
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str):
+            yield entry["id"]

@@ -1,0 +1,70 @@
+"""The SDK's client for one session with an MCP server, by its address or its command; keeps no session."""
+
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.client.session import MessageHandlerFnT
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, Implementation
+
+from agent_league.config import McpServer
+from agent_league.http.bounded_response import UNPACKED, bounded
+from agent_league.mcp.client.failures import is_forgotten
+from agent_league.version import __version__
+
+US = Implementation(name="agent-league", version=__version__)
+TIMEOUT = httpx2.Timeout(10, read=300)
+"""A stream of changes may be silent for long; a call has its own limit."""
+GOODBYE = httpx2.Timeout(1)
+LIMITS = httpx2.Limits(keepalive_expiry=4)
+"""Less than the 5 s after which common servers close an idle connection."""
+LONGEST_ANSWER = 4 * 1024 * 1024
+"""Bytes; of a stream, the SDK itself bounds each message."""
+FINAL_STATUSES = frozenset({401, 403, 407, 408, 425, 429, 502, 503, 504})
+"""What the SDK's client would report without the status."""
+
+
+@asynccontextmanager
+async def connected(server: McpServer, handler: MessageHandlerFnT) -> AsyncIterator[Client]:
+    """A client after its handshake, in whichever revision the server speaks. Enter and leave it in one task."""
+    async with AsyncExitStack() as stack:
+        if server.url:
+            http = await stack.enter_async_context(_http(server))
+            transport = streamable_http_client(server.url, http_client=http)
+        else:
+            command, *args = server.command
+            transport = stdio_client(StdioServerParameters(command=command, args=args, env=server.env), sys.stderr)
+        client = Client(transport, message_handler=handler, client_info=US, cache=None)
+        await stack.enter_async_context(client)
+        client.session.validate_tool_result = _take  # type: ignore[assignment,method-assign]
+        yield client
+
+
+async def _take(_tool: str, _result: CallToolResult) -> None:
+    """Takes an answer as it is: to check it, the SDK would run whatever patterns the server's own schema has."""
+
+
+def _http(server: McpServer) -> httpx2.AsyncClient:
+    hooks: dict[str, list[Callable[..., Any]]] = {
+        "request": [_hurry_goodbye],
+        "response": [_keep_status, bounded(LONGEST_ANSWER, but="text/event-stream")],
+    }
+    headers = {"accept-encoding": UNPACKED, **server.headers}
+    return httpx2.AsyncClient(headers=headers, timeout=TIMEOUT, limits=LIMITS, event_hooks=hooks)
+
+
+async def _hurry_goodbye(request: httpx2.Request) -> None:
+    """A server that hangs mustn't keep us from leaving."""
+    if request.method == "DELETE":
+        request.extensions["timeout"] = GOODBYE.as_dict()
+
+
+async def _keep_status(response: httpx2.Response) -> None:
+    """Ends the session where the status says more than the SDK's client would."""
+    if response.status_code in FINAL_STATUSES or is_forgotten(response):
+        what = f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
+        raise httpx2.HTTPStatusError(what, request=response.request, response=response)

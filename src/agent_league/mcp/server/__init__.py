@@ -1,0 +1,25 @@
+"""Real MCP on the path of the bare calls, served by the official SDK."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from agent_league.agent.changes import Changes
+from agent_league.agent.dispatcher import Dispatcher
+from agent_league.log import JsonLogger
+from agent_league.model.agents import Role
+from agent_league.protocol.methods import Caller
+
+
+class Agent(Protocol):
+    """What is served."""
+
+    @property
+    def role(self) -> Role: ...
+    @property
+    def dispatcher(self) -> Dispatcher: ...
+    @property
+    def changes(self) -> Changes: ...
+    @property
+    def log(self) -> JsonLogger: ...
+    def audience(self, bearer: str | None) -> frozenset[Caller] | None: ...
+    def health(self) -> Mapping[str, Any]: ...

@@ -1,0 +1,112 @@
+"""The frames of MCP in an agent's log: a line for each that comes in and for each that goes out.
+
+Knows how frames travel, as a body of JSON or as events of a stream (SSE), and nothing of what they say.
+"""
+
+from starlette.types import Message, Receive, Scope, Send
+
+from agent_league.agent.message_log import MessageLog, ReceivedCall
+from agent_league.http.call_limits import TOKEN, TokenCheck
+from agent_league.http.caller import CALLER_ADDRESS, NOWHERE, Address
+from agent_league.http.guard import bearer_of
+from agent_league.log import SENT
+from agent_league.protocol.methods import Caller
+
+FOLLOWED = "agent_league.frames_logged"
+"""Set in the scope of a request whose frames have lines."""
+EVENT_STREAM = b"text/event-stream"
+
+
+class FrameLog:
+    """Writes the frames that an agent's MCP side receives and sends.
+
+    Those of callers without a good token are bounded like other calls that anybody may make.
+    """
+
+    def __init__(self, messages: MessageLog, has_good_token: TokenCheck | None = None) -> None:
+        self._messages = messages
+        self._has_good_token = has_good_token
+
+    def follow(self, scope: Scope, receive: Receive, send: Send) -> tuple[Scope, Receive, Send]:
+        """The same request, with its frames written as they pass."""
+        if not self._messages.enabled:
+            return scope, receive, send
+        followed = _FollowedRequest(self, scope, receive, send)
+        return {**scope, FOLLOWED: True}, followed.receive, followed.send
+
+    def read_frame(self, body: bytes, address: Address, bearer: str | None) -> ReceivedCall:
+        """Writes a frame that came in, or counts it if its address has had its share."""
+        CALLER_ADDRESS.set(address)
+        call = self._messages.receive_call(body)
+        call.admit(Caller.ANYBODY)
+        call.is_known = self._has_token(body, bearer)
+        call.read(is_json=None)
+        call.answer(None)
+        return call
+
+    def write_frame(self, body: bytes, address: Address, latency: float | None, status: int) -> None:
+        """Writes a frame that went out."""
+        more = b"" if status < 300 else b',"status":%d' % status
+        self._messages.write(SENT, address, body, latency, more, is_json=None)
+
+    def _has_token(self, body: bytes, bearer: str | None) -> bool:
+        if self._has_good_token is None:
+            return False
+        found = TOKEN.search(body)
+        given = (bearer, found[1].decode() if found else None)
+        return any(self._has_good_token(token) for token in given if token)
+
+
+class _FollowedRequest:
+    """One request to the MCP side, and its answer."""
+
+    def __init__(self, log: FrameLog, scope: Scope, receive: Receive, send: Send) -> None:
+        fields = dict(scope["headers"])
+        self._log = log
+        self._receive = receive
+        self._send = send
+        self._address: Address = scope.get("client") or NOWHERE
+        self._bearer = bearer_of(fields)
+        self._body = bytearray()
+        self._call: ReceivedCall | None = None
+        self._answer = bytearray()
+        self._status = 0
+        self._is_stream = False
+
+    async def receive(self) -> Message:
+        event = await self._receive()
+        if event["type"] == "http.request" and self._call is None:
+            self._body += event.get("body", b"")
+            if self._body and not event.get("more_body", False):
+                self._call = self._log.read_frame(bytes(self._body), self._address, self._bearer)
+        return event
+
+    async def send(self, event: Message) -> None:
+        if event["type"] == "http.response.start":
+            self._status = event["status"]
+            types = [value for name, value in event.get("headers", ()) if name.lower() == b"content-type"]
+            self._is_stream = any(value.startswith(EVENT_STREAM) for value in types)
+        elif event["type"] == "http.response.body" and (self._call is None or self._call.is_written):
+            self._answer += event.get("body", b"")
+            if self._is_stream:
+                self._write_events()
+            elif self._answer and not event.get("more_body", False):
+                self._write(bytes(self._answer))
+        await self._send(event)
+
+    def _write_events(self) -> None:
+        """Writes each event that is whole; comments, which keep a stream open, are no frames."""
+        *events, rest = self._answer.replace(b"\r\n", b"\n").split(b"\n\n")
+        self._answer = bytearray(rest)
+        for event in events:
+            lines = [line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:")]
+            if data := b"\n".join(lines):
+                self._write(bytes(data))
+
+    def _write(self, frame: bytes) -> None:
+        self._log.write_frame(frame, self._address, self._call.seconds if self._call else None, self._status)
+
+
+def is_followed(scope: Scope) -> bool:
+    """Whether the frames of a request have lines of their own."""
+    return bool(scope.get(FOLLOWED))

@@ -1,0 +1,125 @@
+"""Updates: whoever subscribed to a resource is told that it changed, in both revisions of MCP.
+
+Changes are gathered for a moment first: while a league plays, the table changes many times a second.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
+from typing import Any
+
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
+from mcp.shared.exceptions import MCPError
+
+from agent_league.agent.changes import Changes
+from agent_league.mcp.server.open_sessions import MOST_SESSIONS
+
+Context = ServerRequestContext[Any, Any]
+GATHERED_SECONDS = 0.05
+PATIENCE = 5
+"""Seconds in which a subscriber must take the news."""
+MOST_RESOURCES = 200
+"""Resources that one session or stream may be told of."""
+LONGEST_ADDRESS = 300
+
+
+class Updates:
+    """The subscribers of one agent."""
+
+    def __init__(self, changes: Changes, is_there: Callable[[str], bool]) -> None:
+        """`is_there` says whether an address is one of ours."""
+        self._changes = changes
+        self._is_there = is_there
+        self._bus = InMemorySubscriptionBus()
+        self._streams = ListenHandler(self._bus, max_subscriptions=MOST_SESSIONS)
+        self._sessions: dict[str, tuple[ServerSession, set[str]]] = {}
+        self._changed: set[str] = set()
+        self._news = asyncio.Event()
+        self._telling: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def lifespan(self, server: "Server[Any]") -> AsyncIterator[dict[str, Any]]:
+        """Tells subscribers as long as the server is open; entered by each of the door's managers, it is done once."""
+        if self._telling:
+            yield {}
+            return
+        stop = self._changes.listen(self._note)
+        self._telling = asyncio.create_task(self._tell())
+        try:
+            yield {}
+        finally:
+            stop()
+            self._streams.close()
+            self._telling.cancel()
+            await asyncio.gather(self._telling, return_exceptions=True)
+
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """`subscriptions/listen` (2026-07-28)."""
+        self._check(params.notifications.resource_subscriptions or ())
+        return await self._streams(ctx, params)
+
+    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """`resources/subscribe` (2025-11-25)."""
+        session_id = _session_id(ctx)
+        if not session_id:
+            raise MCPError(types.INVALID_REQUEST, "subscribe in a session: begin with initialize")
+        if session_id not in self._sessions:
+            self._sessions[session_id] = (ctx.session, set())
+            ending = ctx.session._connection.exit_stack  # noqa: SLF001 - nothing else tells that a session has ended
+            ending.callback(self._sessions.pop, session_id, None)
+        _, wanted = self._sessions[session_id]
+        self._check({*wanted, str(params.uri)})
+        wanted.add(str(params.uri))
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        known = self._sessions.get(_session_id(ctx))
+        if known:
+            known[1].discard(str(params.uri))
+        return types.EmptyResult()
+
+    def _check(self, addresses: Collection[str]) -> None:
+        """They are kept for as long as somebody listens."""
+        if len(addresses) > MOST_RESOURCES or any(len(address) > LONGEST_ADDRESS for address in addresses):
+            most = f"at most {MOST_RESOURCES} resources, with addresses of up to {LONGEST_ADDRESS} letters"
+            raise MCPError(types.INVALID_PARAMS, f"subscribe to {most}")
+        if strange := [address for address in addresses if not self._is_there(address)]:
+            raise MCPError(types.INVALID_PARAMS, f"no resource {strange[0]!r} here")
+
+    def _note(self, uri: str) -> None:
+        self._changed.add(uri)
+        self._news.set()
+
+    async def _tell(self) -> None:
+        while True:
+            await self._news.wait()
+            await asyncio.sleep(GATHERED_SECONDS)
+            self._news.clear()
+            changed, self._changed = self._changed, set()
+            for uri in sorted(changed):
+                await self._bus.publish(ResourceUpdated(uri=uri))
+            told = [
+                self._tell_session(session_id, session, sorted(wanted & changed))
+                for session_id, (session, wanted) in self._sessions.items()
+                if wanted & changed
+            ]
+            await asyncio.gather(*told)
+
+    async def _tell_session(self, session_id: str, session: ServerSession, uris: list[str]) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                for uri in uris:
+                    await session.send_resource_updated(uri)
+        except Exception:  # noqa: BLE001 - whatever became of it, it doesn't listen
+            self._sessions.pop(session_id, None)
+
+
+def _session_id(ctx: Context) -> str:
+    request = ctx.request
+    return str(request.headers.get("mcp-session-id", "")) if request is not None else ""

@@ -1,0 +1,88 @@
+"""The table of spellings as a page shows it: generated, so that the documentation can't say what the code doesn't."""
+
+from collections.abc import Iterator
+
+from agent_league.protocol.methods import METHODS
+from agent_league.protocol.tolerance import (
+    EMPTY_AT_REGISTRATION,
+    FIELDS,
+    FILLED_AT_REGISTRATION,
+    PLACES,
+    POLL,
+    PROTOCOL_VERSIONS,
+    REGISTER_PATH,
+    RUN_PATH,
+    STYLE_BY_NAME,
+    STYLES,
+    TOOL_CALL,
+    Frame,
+)
+
+
+def table() -> str:
+    """Rows of Markdown: what, as we send it, what else we accept."""
+    rows = [("what", "ours", "accepted as well"), ("---", "---", "---"), *_frames(), *_names(), *_places(), *_fields()]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _frames() -> Iterator[tuple[str, str, str]]:
+    others = [
+        style.says
+        for style in STYLES
+        if style.frame is not Frame.PARAMS and not style.is_combined and style.knows("register_player")
+    ]
+    yield "where a message is", "`params`", "; ".join(others)
+    tools = f"`{TOOL_CALL}`, of MCP as well, there also with the one argument `message`"
+    yield "names and frames", "as above", f"each of the names below in `{Frame.MESSAGE}` and in {tools}"
+
+
+def _names() -> Iterator[tuple[str, str, str]]:
+    for method in METHODS:
+        names = dict.fromkeys(
+            style.names[method] for style in STYLES if style.frame is Frame.PARAMS and method in style.names
+        )
+        others = [f"`{name}`" for name in names if name != method]
+        if STYLE_BY_NAME["register"].knows(method):
+            others.append(f"`POST {REGISTER_PATH}`")
+        if method == "start_match":
+            others.append(f"`POST {RUN_PATH}`")
+            others.append("ROUND_ANNOUNCEMENT with the referee's own address or id")
+            others.append(f"the referee asks for its matches with `{POLL}`")
+        if method == "report_match_result":
+            others.append("the result in the reply to the start")
+        if others:
+            yield "method", f"`{method}`", ", ".join(others)
+
+
+def _places() -> Iterator[tuple[str, str, str]]:
+    first, *others = (f"`{place}`" if place[0] == "r" or place == "params" else place for place in PLACES)
+    yield "where an answer is", first, ", ".join([*others, "a call of the player's own to the referee"])
+
+
+def _fields() -> Iterator[tuple[str, str, str]]:
+    for message_type, fields in FIELDS.items():
+        spelled: dict[str, list[str]] = {}
+        for name, ours in fields.other.items():
+            if _snake(name) == ours:
+                continue
+            spelled.setdefault(ours, []).append(f"`{name}`")
+        for status, (ours, value) in fields.values.items():
+            if ours != "status":
+                spelled.setdefault(ours, []).append(f"`status` {status} ({str(value).lower()})")
+            elif status != value:
+                spelled.setdefault(f"{ours}` {value} `", []).append(f"`{status}`")
+        for ours, others in spelled.items():
+            yield f"field of {message_type}", f"`{ours}`".replace(" ``", ""), ", ".join(others)
+        if fields.inside:
+            yield f"field of {message_type}", f"names in `{fields.inside}`", "the same in camelCase"
+            left_out = ", ".join(f"`{name}`" for name in FILLED_AT_REGISTRATION)
+            yield f"envelope of {message_type}", "all of it", f"without {left_out}: written in"
+            empty = " and ".join(f"`{name}`" for name in EMPTY_AT_REGISTRATION)
+            yield f"field of {message_type}", empty, "empty: as if it weren't there"
+            yield f"field of {message_type}", f"`{fields.inside}.version`", "none"
+            for said, version in PROTOCOL_VERSIONS.items():
+                yield f"field of {message_type}", f"`protocol_version` {version}", f"`{said}`"
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

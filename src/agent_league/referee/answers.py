@@ -1,0 +1,196 @@
+"""Reading a player's answer, in whatever dialect and spelling it comes: pure, so that a replay reads the same.
+
+A strict reader takes nothing but the protocol's own form. What was put up with is noted.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from agent_league.clock import parse_utc
+from agent_league.errors import BadAnswer, ErrorCode, Refusal
+from agent_league.games.base import Move
+from agent_league.games.game_messages import Wire
+from agent_league.log import redacted
+from agent_league.protocol import v1, v2
+from agent_league.protocol.checks import REQUIRED, check_envelope, check_timestamp, read_fields, wrong_type
+from agent_league.protocol.envelope import Message
+from agent_league.protocol.tolerance import tidied
+from agent_league.protocol.v1.checks import OTHER_TYPES
+from agent_league.protocol.v1.checks import check_envelope as check_v1_envelope
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+
+M = TypeVar("M", bound=Message)
+W = TypeVar("W", bound=v1.V1Message)
+
+FILLER = {"protocol": "", "message_type": "", "sender": "", "timestamp": "", "conversation_id": ""}
+"""An answer belongs to the call it answers, so nothing in its envelope is needed to understand it."""
+OF_THE_MATCH = ("conversation_id", "match_id")
+"""What differs from match to match; it is noted without its values, so that the same thing is noted once."""
+TIMESTAMPS = ("timestamp", "arrival_timestamp")
+MOVE_NAMES = ("choice", "move", "value")
+"""What a move may be called inside an object that stands in its place."""
+V1_FILLER = {
+    "protocol": PROTOCOL_V1,
+    "message_type": "",
+    "league_id": "00000000-0000-0000-0000-000000000000",
+    "round_id": 0,
+    "match_id": "",
+    "conversation_id": "00000000-0000-0000-0000-000000000000",
+    "sender": "player_x",
+    "timestamp": "1970-01-01T00:00:00.000Z",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What an answer says, and what was put up with to understand it."""
+
+    value: Any
+    noted: tuple[str, ...] = ()
+
+
+class Reader:
+    """Reads the answers of one player: what it should say of itself and of the match is known."""
+
+    def __init__(self, protocol: str, *, strict: bool = False, expected: Mapping[str, Any] | None = None) -> None:
+        self._protocol = protocol
+        self._strict = strict
+        self._expected = expected or {}
+
+    def check(self, answer: Any, message_type: str) -> None:
+        """What comes before the token: a strict reader wants the whole envelope."""
+        if not self._strict:
+            return
+        said = _object(message_type, answer)
+        try:
+            if self._protocol == PROTOCOL_V1:
+                check_v1_envelope(said)
+                if said["message_type"] != message_type:
+                    raise wrong_type("message_type", repr(message_type), said["message_type"])
+            else:
+                check_envelope(said, message_type)
+            self._check_expected(said)
+        except Refusal as refusal:
+            raise BadAnswer(f"{message_type}: {refusal.message}", answer, refusal.code) from None
+
+    def join(self, answer: Any) -> Read:
+        """Whether the player comes."""
+        if self._protocol == PROTOCOL_V1:
+            response, noted = self._v1(v1.GameInvitationResponse, answer)
+            return Read(response.status == "READY", noted)
+        ack, noted = self._v2(v2.GameJoinAck, answer)
+        return Read(ack.accept, noted)
+
+    def move(self, wire: Wire, answer: Any, is_legal: Callable[[Move], bool] = lambda _: True) -> Read:
+        """The move inside an answer; whether it is legal is the rules' business.
+
+        An object that is no legal move, and names one, is read as that one.
+        """
+        if self._protocol == PROTOCOL_V1:
+            response, noted = self._v1(v1.PlayResponse, answer)
+            return Read(response.play.value, noted)
+        read, noted = self._v2(wire.answer, answer)
+        move = wire.move(read)
+        if not self._strict and wire.answer is v2.GameMoveResponse:
+            move, unwrapped = unwrap_move(move, is_legal)
+            noted = (*noted, *unwrapped)
+        return Read(move, noted)
+
+    def _v2(self, model: type[M], answer: Any) -> tuple[M, tuple[str, ...]]:
+        said = _object(model.TYPE, answer)
+        self.check(answer, model.TYPE)
+        try:
+            if self._strict or self._is_plain(model, said):
+                return read_fields(model, said), ()
+            tidy, noted = tidied(model.TYPE, said)
+            given = {name: tidy[name] for name in model.model_fields if tidy.get(name) is not None}
+            if given.get("protocol", PROTOCOL_V2) != PROTOCOL_V2:
+                raise Refusal(ErrorCode.PROTOCOL_VERSION_MISMATCH, f"'protocol' must be '{PROTOCOL_V2}'")
+            if given.get("message_type", model.TYPE) != model.TYPE:
+                raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, f"'message_type' must be '{model.TYPE}'")
+            for name in TIMESTAMPS:
+                if isinstance(given.get(name), str):
+                    check_timestamp(given[name], name)
+            read = read_fields(model, {**FILLER, **given})
+        except Refusal as refusal:
+            raise BadAnswer(f"{model.TYPE}: {refusal.message}", answer, refusal.code) from None
+        missing = [f"no '{name}'" for name in REQUIRED if name not in given]
+        return read, (*noted, *missing, *self._unexpected(given))
+
+    def _is_plain(self, model: type[Message], said: Mapping[str, Any]) -> bool:
+        """Whether an answer is in our own form to the letter: nearly all are, and there is nothing to put up with."""
+        plain = {"protocol": PROTOCOL_V2, "message_type": model.TYPE, **self._expected}
+        return (
+            plain.items() <= said.items()
+            and said.keys() <= model.model_fields.keys()
+            and said.keys() >= FILLER.keys()
+            and None not in said.values()
+            and all(_is_moment(said[name]) for name in TIMESTAMPS if name in said)
+        )
+
+    def _v1(self, model: type[W], answer: Any) -> tuple[W, tuple[str, ...]]:
+        said = _object(model.TYPE, answer)
+        self.check(answer, model.TYPE)
+        try:
+            if self._strict:
+                return read_fields(model, said), ()
+            tidy, noted = tidied(model.TYPE, said)
+            message_type = model.TYPE if tidy.get("message_type") is None else str(tidy["message_type"])
+            if tidy.get("protocol") not in (None, PROTOCOL_V1):
+                raise Refusal(ErrorCode.PROTOCOL_VERSION_MISMATCH, f"'protocol' must be '{PROTOCOL_V1}'")
+            if OTHER_TYPES.get(message_type, message_type) != model.TYPE:
+                raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, f"'message_type' must be '{model.TYPE}'")
+            if isinstance(tidy.get("timestamp"), str):
+                check_timestamp(tidy["timestamp"], "timestamp")
+            own = {name: tidy[name] for name in model.model_fields if name in tidy and name not in V1_FILLER}
+            read = read_fields(model, {**V1_FILLER, **own})
+        except Refusal as refusal:
+            raise BadAnswer(f"{model.TYPE}: {refusal.message}", answer, refusal.code) from None
+        if message_type != model.TYPE:
+            noted.append(f"'message_type' {message_type!r} for {model.TYPE!r}")
+        missing = [f"no '{name}'" for name in V1_FILLER if tidy.get(name) is None]
+        return read, (*noted, *missing, *self._unexpected(tidy))
+
+    def _unexpected(self, said: Mapping[str, Any]) -> tuple[str, ...]:
+        """What an answer says of itself that isn't so."""
+        other = [name for name, expected in self._expected.items() if said.get(name) not in (None, expected)]
+        return tuple(
+            f"another '{name}'"
+            if name in OF_THE_MATCH
+            else f"'{name}' {str(redacted(said[name]))[:40]!r} for {self._expected[name]!r}"
+            for name in other
+        )
+
+    def _check_expected(self, said: Mapping[str, Any]) -> None:
+        for name, expected in self._expected.items():
+            if said.get(name) != expected:
+                raise Refusal(
+                    ErrorCode.INVALID_MESSAGE_FORMAT,
+                    f"'{name}' must be {expected!r}, found {str(said.get(name))[:80]!r}",
+                    field=name,
+                )
+
+
+def unwrap_move(move: Move, is_legal: Callable[[Move], bool]) -> tuple[Move, tuple[str, ...]]:
+    """The legal move that an object names which is none itself, and a note of that; any other move as it is."""
+    if not is_legal(move):
+        for name in MOVE_NAMES:
+            if _names_only(move, name) and is_legal(move[name]):
+                return move[name], (f"'move_data' with '{name}' for the move itself",)
+    return move, ()
+
+
+def _names_only(move: Any, name: str) -> bool:
+    """Whether an object names a move by this name and by no other one."""
+    return isinstance(move, dict) and [other for other in MOVE_NAMES if other in move] == [name]
+
+
+def _is_moment(text: Any) -> bool:
+    return isinstance(text, str) and parse_utc(text) is not None
+
+
+def _object(message_type: str, answer: Any) -> Mapping[str, Any]:
+    if not isinstance(answer, dict):
+        raise BadAnswer(f"expected a {message_type}, found no object in 'result'", answer)
+    return answer

@@ -1,0 +1,99 @@
+"""The words of a match, found again from its file: what a player of it must have been told, and in what time to answer.
+
+Envelopes are left to `forms`, moments to nobody: they can't be known.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeGuard
+
+from agent_league.agent.peer_client import Call
+from agent_league.clock import SystemClock, parse_utc
+from agent_league.protocol import v2
+from agent_league.protocol.v1.checks import REQUIRED as V1_ENVELOPE
+from agent_league.protocol.v2.control import MatchPlayer
+from agent_league.protocol.version import PROTOCOL_V1
+from agent_league.referee.match import Match
+from agent_league.referee.match_file import MatchFile
+from agent_league.referee.messages import PLAIN, Setting, Words
+from agent_league.referee.messages_v1 import WordsV1
+from agent_league.referee.messages_v2 import WordsV2
+from agent_league.referee.verify.comparing import differences
+
+LONGEST_LIMIT_SECONDS = 1_000_000
+ROUNDING_SECONDS = 1.5
+"""In `league.v2` the moments in messages are cut to the second."""
+SLACK_SECONDS = 0.1
+"""Where a limit is stated as such, clocks alone may differ."""
+
+
+def words_of(file: MatchFile, match: Match) -> dict[str, Words]:
+    """What the referee had to say, by player."""
+    a, b = (_player(file, player_id) for player_id in file.pair)
+    order = v2.StartMatch.write(
+        sender="league_manager",
+        timestamp="",
+        conversation_id=file.conversation,
+        league_id=file.league_id,
+        league_uuid=file.league_uuid,
+        round_id=max(file.round_id, 0),
+        match_id=file.match_id,
+        game_type=file.game_type,
+        player_A=a,
+        player_B=b,
+    )
+    setting = Setting(order, match, file.referee_id, SystemClock(), file.draw.commitment)
+    return {
+        player.player_id: (WordsV1 if file.protocol_of(player.player_id) == PROTOCOL_V1 else WordsV2)(setting, player)
+        for player in (a, b)
+    }
+
+
+def _player(file: MatchFile, player_id: str) -> MatchPlayer:
+    plainly = file.move_methods.get(player_id) == PLAIN.method
+    method: Literal["make_move"] | None = "make_move" if plainly else None
+    return MatchPlayer(player_id=player_id, display_name=player_id, endpoint="", move_method=method)
+
+
+def departures(call: Call, message: Any) -> Iterator[str]:
+    """Where a message to a player of `league.v1` isn't what it must be; its envelope apart."""
+    found = message if isinstance(message, dict) else {}
+    expected = {name: value for name, value in call.message.items() if name not in V1_ENVELOPE}
+    return differences(expected, {name: value for name, value in found.items() if name not in V1_ENVELOPE})
+
+
+def stated_limit(message: Any) -> float:
+    """The seconds that a player of `league.v1` is given; 0 where a message states none."""
+    info, state = (_inside(message, name) for name in ("game_info", "game_state"))
+    stated = [
+        info.get("timeout_seconds"),
+        state.get("timeout_seconds"),
+        _inside(state, "rules").get("timeout_per_move"),
+    ]
+    return next((float(value) for value in stated if _is_limit(value)), 0)
+
+
+def shortest_wait(message: Any) -> float:
+    """The seconds before which nobody who is asked this can be late."""
+    said = message if isinstance(message, dict) else {}
+    begin, end = (parse_utc(str(said.get(name))) for name in ("timestamp", "deadline"))
+    if begin and end:
+        return (end - begin).total_seconds() - ROUNDING_SECONDS
+    return stated_limit(message) - SLACK_SECONDS
+
+
+def is_time_given(message: Any, seconds: float | None) -> bool:
+    """Whether a question of `league.v2` has its deadline so many seconds after it."""
+    said = message if isinstance(message, dict) else {}
+    begin, end = (parse_utc(str(said.get(name))) for name in ("timestamp", "deadline"))
+    if begin is None or end is None or seconds is None:
+        return False
+    return abs((end - begin).total_seconds() - seconds) < ROUNDING_SECONDS
+
+
+def _inside(message: Any, name: str) -> Mapping[str, Any]:
+    found = message.get(name) if isinstance(message, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _is_limit(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < LONGEST_LIMIT_SECONDS

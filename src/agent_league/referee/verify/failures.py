@@ -1,0 +1,107 @@
+"""What a match file says of failures: each must be borne out by what came, and told to the player as it was."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from agent_league.agent.jsonrpc import refusal_in
+from agent_league.errors import ErrorCode
+from agent_league.model.results import Termination
+from agent_league.referee.match_file import Line
+from agent_league.referee.messages import Mishap, Words
+from agent_league.referee.requests import TOKEN_CODES
+from agent_league.referee.verify.comparing import mismatches
+from agent_league.referee.verify.expected_messages import departures, shortest_wait
+
+ILLEGAL = (ErrorCode.INVALID_PARITY_CHOICE, ErrorCode.INVALID_MOVE)
+SILENT = (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
+UNREADABLE = (ErrorCode.INVALID_MESSAGE_FORMAT, ErrorCode.MISSING_REQUIRED_FIELD)
+
+
+def doubts(asked: Line, failure: Line, fault: ErrorCode | None, *, strict: bool, has_tokens: bool) -> Iterator[str]:
+    """What speaks against a failure; `fault` is what the answer is refused with now, None: nothing."""
+    answer = failure.message
+    if answer is None:
+        yield from _doubts_of_silence(asked, failure)
+    elif not is_cut(answer) and failure.error_code not in (
+        *_hidden(answer, strict, has_tokens),
+        *_shown(answer, fault),
+    ):
+        truth = f"its fault is {fault}" if fault else "it is good"
+        yield f"the answer was refused with {failure.error_code}, but {truth}"
+
+
+def _doubts_of_silence(asked: Line, failure: Line) -> Iterator[str]:
+    waited, given = (failure.latency_ms or 0) / 1000, shortest_wait(asked.message)
+    if failure.error_code == ErrorCode.TIMEOUT_ERROR and waited < given:
+        yield f"called late after {waited:g} s, but it had {given:g} s or more"
+    if failure.error_code not in (*SILENT, ErrorCode.INVALID_MESSAGE_FORMAT):
+        yield f"no answer was refused with {failure.error_code}"
+
+
+def _hidden(answer: Any, strict: bool, has_tokens: bool) -> Iterator[ErrorCode]:
+    """Faults that may lie in what the file doesn't hold: the frame around an answer, and its token."""
+    if has_tokens:
+        yield from TOKEN_CODES.values()
+    if strict or (has_tokens and isinstance(answer, dict) and answer.get("auth_token") is not None):
+        yield ErrorCode.INVALID_MESSAGE_FORMAT
+
+
+def _shown(answer: Any, fault: ErrorCode | None) -> Iterator[ErrorCode]:
+    """Faults that may be read from an answer; one that is found nowhere in a reply is just unreadable."""
+    if fault is not None:
+        yield fault
+        if (refusal := refusal_in(answer)) is not None:
+            yield refusal.code
+        if fault not in ILLEGAL:
+            yield from UNREADABLE
+
+
+def misreported_v2(message: Any, failure: Line, attempt: int, max_attempts: int, *, more: bool) -> Iterator[str]:
+    """What GAME_ERROR says wrongly of the failure before it."""
+    counts = {"retry_count": attempt, "max_retries": max_attempts}
+    code = code_of(failure)
+    named = code.name if code else None
+    expected = {
+        "error_code": failure.error_code,
+        "error_name": named,
+        "error_description": named,
+        "retryable": more,
+        **counts,
+    }
+    yield from mismatches(expected, message)
+    yield from mismatches(counts, message.get("retry_info") if isinstance(message, dict) else None)
+
+
+def misreported_v1(message: Any, failure: Line, words: Words) -> Iterator[str]:
+    """What PLAY_VALIDATION says wrongly of the failure before it."""
+    code = code_of(failure)
+    if code is None:
+        yield f"{failure.error_code!r:.80} is no error of the protocol"
+        return
+    mishap = Mishap(code, "", "", failure.message, attempt=1, max_attempts=1, next_try=None)
+    for complaint in departures(words.mishap(mishap), message):
+        if not (is_cut(failure.message) and complaint.startswith(("validation.play", "validation.error"))):
+            yield complaint
+
+
+def terminations(failure: Line, silence: Termination) -> list[Termination]:
+    """What a last failure may be called."""
+    if failure.error_code == ErrorCode.TIMEOUT_ERROR:
+        return [silence]
+    if failure.error_code in ILLEGAL:
+        return [Termination.ILLEGAL_MOVE]
+    if failure.error_code == ErrorCode.CONNECTION_ERROR:
+        unreadable = [] if failure.message is None else [Termination.UNREADABLE_ANSWER]
+        return [Termination.DISCONNECTED, *unreadable]
+    if failure.error_code in TOKEN_CODES.values():
+        return [Termination.BAD_TOKEN, Termination.UNREADABLE_ANSWER]
+    return [Termination.UNREADABLE_ANSWER]
+
+
+def code_of(failure: Line) -> ErrorCode | None:
+    return next((code for code in ErrorCode if code == failure.error_code), None)
+
+
+def is_cut(answer: Any) -> bool:
+    """Whether an answer was too long to be kept whole."""
+    return isinstance(answer, dict) and "cut_from_bytes" in answer

@@ -1,0 +1,168 @@
+"""Players that speak otherwise are understood and judged all the same, and their dialect is named."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from agent_league.check.check import check_agent
+from agent_league.check.steps import TOLERATED, Report, Verdict
+from agent_league.check.subject import Options
+from tests.cli.command import free_ports
+from tests.foreign import players
+from tests.foreign.sample_player import SamplePlayer
+from tests.foreign.stage import started
+from tests.foreign.v1_player import V1FramedPlayer, V1MovePlayer, V1Player
+from tests.foreign.web import Message
+
+BOUND = 60
+SEEDS = "league.v2, the protocol's own form, "
+DIALECTS: dict[Any, str] = {
+    SamplePlayer: "league.v2, in the protocol's own form",
+    players.BarePlayer: "league.v2, the bare message as the body",
+    players.TypePlayer: "league.v2, message type as the method",
+    players.SmallPlayer: "league.v2, message type in small letters",
+    players.HandlerPlayer: "league.v2, one method, handle_message, for everything",
+    players.StructuredToolPlayer: "league.v2, tools/call with the method's name",
+    players.ToolPlayer: "league.v2, tools/call with the method's name, answers in result.content[0].text",
+    players.ReceivePlayer: "league.v2, names that say what is received, or run",
+    players.ParityChoosePlayer: "league.v2, message type in small letters, choose_parity as 'parity_choose'",
+    players.NotFoundPlayer: "league.v2, message type in small letters",
+    players.ChoicePlayer: SEEDS + "'choice' for 'parity_choice'",
+    players.AcceptedPlayer: SEEDS + "'accepted' for 'accept'",
+    players.JoinedPlayer: SEEDS + "'status' 'joined' for 'accept'",
+    players.MessagePlayer: SEEDS + "answers in result.message",
+    players.RequestShapedPlayer: SEEDS + "answers in params",
+    players.BareReplyPlayer: SEEDS + "answers in the bare body",
+    players.PushedPlayer: SEEDS + "answers in a call of its own to the referee",
+    V1Player: "league.v1",
+    V1MovePlayer: "league.v1",
+    V1FramedPlayer: "league.v1, answers in result",
+}
+
+
+async def checked(kind: Any) -> Report:
+    port = free_ports(2)
+    player = kind(port, f"http://localhost:{port + 1}/mcp")
+    registering = threading.Thread(target=register, args=(player,))
+    async with started(player), asyncio.timeout(BOUND):
+        registering.start()
+        report = await check_agent(
+            f"http://localhost:{port}/mcp", options=Options(wait=10, timeout=10), manager_port=port + 1
+        )
+        await asyncio.to_thread(registering.join)
+    return report
+
+
+def register(player: Any) -> None:
+    """Registers as soon as the checker's manager is there."""
+    for _ in range(1000):
+        try:
+            player.register()
+        except OSError:
+            threading.Event().wait(0.01)
+        else:
+            return
+
+
+@pytest.mark.parametrize("kind", DIALECTS, ids=lambda kind: kind.__name__)
+async def test_the_dialect_is_named_and_nothing_but_warnings_comes_of_it(
+    kind: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    report = await checked(kind)
+    assert report.dialect == DIALECTS[kind]
+    failures = {step.name: step.came for step in report.outcomes if step.verdict is Verdict.FAIL}
+    assert failures == {}
+    assert report.ok
+    assert report.count(Verdict.PASS) >= 40
+    capfd.readouterr()  # these players complain of broken input in their terminal
+
+
+async def test_another_spelling_is_a_warning_that_names_the_method_to_serve() -> None:
+    report = await checked(players.TypePlayer)
+    warnings = {step.name: step.hint for step in report.outcomes if step.verdict is Verdict.WARNING}
+    assert "`choose_parity`" in warnings["choose_parity is answered"]
+    assert "`handle_game_invitation`" in warnings["handle_game_invitation is answered"]
+
+
+async def test_another_field_name_is_a_warning_that_names_both() -> None:
+    report = await checked(players.ChoicePlayer)
+    warnings = {step.name: step.hint for step in report.outcomes if step.verdict is Verdict.WARNING}
+    hint = warnings["CHOOSE_PARITY_RESPONSE: the names of its fields"]
+    assert hint == f"Write 'parity_choice' instead of 'choice'. {TOLERATED}"
+
+
+class PoliteHandlerPlayer(players.HandlerPlayer):
+    """Takes messages by `handle_message` alone, and answers every other method as if it had taken it."""
+
+    name = "Polite Handler"
+
+    def __init__(self, port: int, manager: str) -> None:
+        super().__init__(port, manager)
+        self.missed: list[str] = []
+
+    def unknown(self, body: Any) -> Any:
+        self.missed.append(str(body.get("method")))
+        return 200, {"jsonrpc": "2.0", "result": {"status": "ok"}, "id": body.get("id")}
+
+
+class PlainlyRegisteringPlayer(PoliteHandlerPlayer):
+    """The same, but its registration, which is in the protocol's own form, doesn't tell how it wants to be called."""
+
+    name = "Plainly Registering"
+
+    def frame(self, method: str, message: Message) -> Message:
+        return SamplePlayer.frame(self, method, message)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_told"), [(PoliteHandlerPlayer, True), (PlainlyRegisteringPlayer, False)], ids=["told", "learned"]
+)
+async def test_notices_come_in_the_form_in_which_the_questions_were_understood(
+    kind: type[PoliteHandlerPlayer], is_told: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made: list[PoliteHandlerPlayer] = []
+
+    def make(port: int, manager: str) -> PoliteHandlerPlayer:
+        made.append(kind(port, manager))
+        return made[0]
+
+    await checked(make)
+    assert "update_standings" not in made[0].missed
+    assert "notify_league_completed" not in made[0].missed
+    asked = [body["params"] for body in made[0].misunderstood if isinstance(body, dict) and "params" in body]
+    invited = [params for params in asked if "message_type" in params and params["message_type"] == "GAME_INVITATION"]
+    assert (invited == []) is is_told  # a look for methods, before it has registered, holds no invitation
+    capfd.readouterr()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in players.V2_PLAYERS if kind not in DIALECTS],
+    ids=lambda kind: kind.__name__,
+)
+async def test_a_player_that_a_league_plays_with_has_warnings_at_most(
+    kind: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    report = await checked(kind)
+    assert {step.name: step.came for step in report.outcomes if step.verdict is Verdict.FAIL} == {}
+    capfd.readouterr()
+
+
+class HangingUpPlayer(SamplePlayer):
+    """Ends the connection where it is asked for a move, which only games other than Even/Odd need."""
+
+    name = "Hanging Up"
+
+    def unknown(self, body: Any) -> Any:
+        if "GAME_MOVE_CALL" in str(body):
+            return 200, object()  # its server can't write that, and ends the connection
+        return super().unknown(body)
+
+
+async def test_a_player_that_hangs_up_on_moves_is_not_failed_for_them(capfd: pytest.CaptureFixture[str]) -> None:
+    report = await checked(HangingUpPlayer)
+    moves = [step for step in report.outcomes if "make_move" in step.name]
+    assert {step.verdict for step in moves} == {Verdict.SKIPPED}, moves
+    capfd.readouterr()

@@ -1,0 +1,318 @@
+"""The check of a referee: ours passes every step, and the faults of others are found at their steps and named."""
+
+import asyncio
+import threading
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from agent_league.check.check import check_agent
+from agent_league.check.referee import referee_steps
+from agent_league.check.steps import TOLERATED, Report, Verdict
+from agent_league.check.subject import Options
+from agent_league.model.agents import Role
+from tests.check.test_dialects import register
+from tests.cli.command import free_ports
+from tests.foreign import referees
+from tests.foreign.referees import AnnouncedReferee
+from tests.foreign.sample_referee import SampleReferee
+from tests.foreign.stage import started
+from tests.foreign.web import Answer, Message
+
+BOUND = 120
+
+
+async def checked(kind: Any, *, registers: bool = True) -> Report:
+    port = free_ports(2)
+    referee = kind(port, f"http://localhost:{port + 1}/mcp")
+    registering = threading.Thread(target=register, args=(referee,))
+    async with started(referee), asyncio.timeout(BOUND):
+        if registers:
+            registering.start()
+        report = await check_agent(
+            f"http://localhost:{port}/mcp",
+            role=Role.REFEREE,
+            options=Options(wait=10 if registers else 0, timeout=2, match=3, silence=0.2),
+            manager_port=port + 1,
+        )
+        if registers:
+            await asyncio.to_thread(registering.join)
+    return report
+
+
+def found(report: Report, verdict: Verdict = Verdict.FAIL) -> dict[str, str]:
+    return {step.name: f"{step.came} | {step.hint}" for step in report.outcomes if step.verdict is verdict}
+
+
+class Sober(SampleReferee):
+    """The sample with a thread for each match, so that one that hangs doesn't stop the next."""
+
+    threaded = True
+
+    def start_match(self, params: Message) -> Message:
+        self.later(self.see_through, params)
+        return {"status": "ok"}
+
+    def see_through(self, match: Message) -> None:
+        try:
+            self.report(self.play(match))
+        except (KeyError, OSError) as error:
+            self.faults.append(repr(error))
+
+
+class Assigned(Sober):
+    """Is started by another method."""
+
+    start_method = "assign_match"
+
+
+class Cheat(Sober):
+    """Reports another winner than it told the players."""
+
+    def report(self, report: Message) -> None:
+        a, b = report["result"]["score"]
+        winner = {a: b, b: a}.get(report["result"]["winner"], a)
+        super().report({**report, "result": {**report["result"], "winner": winner, "score": {a: 7, b: 7}}})
+
+
+class LyingCheat(Cheat):
+    """The same, with details that say so too."""
+
+    def report(self, report: Message) -> None:
+        result = report["result"]
+        super().report({**report, "result": {**result, "details": {}}})
+
+
+class Senderless(Sober):
+    """Says nowhere who it is."""
+
+    def message(self, message_type: str, match: Message, **fields: Any) -> Message:
+        message = super().message(message_type, match, **fields)
+        if message_type in ("GAME_INVITATION", "GAME_OVER"):
+            del message["sender"]
+        return message
+
+
+class Tokenless(Sober):
+    """Reports without its own token, in local time."""
+
+    def report(self, report: Message) -> None:
+        bare = {name: value for name, value in report.items() if name != "auth_token"}
+        super().report({**bare, "timestamp": "2025-01-15T10:30:00+02:00"})
+
+
+class Confused(Sober):
+    """Tells both players that they are PLAYER_A, and no opponent."""
+
+    def message(self, message_type: str, match: Message, **fields: Any) -> Message:
+        if message_type == "GAME_INVITATION":
+            fields = {"role_in_match": "PLAYER_A"}
+        return super().message(message_type, match, **fields)
+
+
+class Monotone(Sober):
+    """Always draws eleven."""
+
+    def message(self, message_type: str, match: Message, **fields: Any) -> Message:
+        if "game_result" in fields:
+            fields["game_result"] = {**fields["game_result"], "drawn_number": 11}
+        return super().message(message_type, match, **fields)
+
+
+class Forgetful(Sober):
+    """Tells only player A the result."""
+
+    def call(self, endpoint: str, method: str, message: Message) -> Message:
+        if method == "notify_match_result" and message["match_id"].endswith("M1") and self.told_one:
+            return {}
+        self.told_one = method == "notify_match_result"
+        return super().call(endpoint, method, message)
+
+    told_one = False
+
+
+PLANTED: dict[type[SampleReferee], dict[str, str]] = {
+    LyingCheat: {
+        "MATCH_RESULT_REPORT: result.winner": "A league refuses it: it is booked as",
+        "MATCH_RESULT_REPORT: result.score": "result.score",
+    },
+    Tokenless: {"MATCH_RESULT_REPORT: auth_token": "'auth_token'", "MATCH_RESULT_REPORT: timestamp": "E021"},
+    Monotone: {"GAME_OVER: game_result.drawn_number": "from 1 to 10", "the draw varies, from 1 to 10": "11, 11"},
+    Forgetful: {"GAME_OVER reaches both players": "P02 heard none"},
+    Senderless: {"GAME_INVITATION: sender": "A league refuses it: missing in the envelope: sender"},
+}
+TOLERATED_FAULTS: dict[type[SampleReferee], dict[str, str]] = {
+    Cheat: {
+        "MATCH_RESULT_REPORT: result.winner": "Report the same winner",
+        "MATCH_RESULT_REPORT: result.score": "result.score",
+    },
+    Confused: {
+        "GAME_INVITATION: role_in_match of the other player": "PLAYER_B",
+        "GAME_INVITATION: opponent_id": "'opponent_id' is missing",
+    },
+    Sober: {
+        "an order from a player is refused": "league_manager",
+        "an order with a missing field is refused": "E003",
+    },
+    Senderless: {"GAME_OVER: sender": "'sender' is missing"},
+}
+"""What costs nothing in a league of ours."""
+WEAKNESSES = {
+    "a player that declines loses technically": "TECHNICAL_LOSS",
+    "a choice in the wrong case is told with E004 and asked again": "E004",
+    "a player that answers rubbish loses technically": "TECHNICAL_LOSS",
+    "an order that comes twice is played once": "match_id",
+    "a player that stays silent loses technically": "No match may hang for ever",
+}
+"""What the sample of seed 000 leaves out: where a player fails, its matches end wrongly or never."""
+
+
+def test_a_referee_is_judged_in_at_least_25_steps_with_names_of_their_own() -> None:
+    names = [step.name for step in referee_steps()]
+    assert len(names) >= 25
+    assert len(set(names)) == len(names)
+
+
+async def test_what_the_sample_of_the_seeds_leaves_out_is_found_and_named(capfd: pytest.CaptureFixture[str]) -> None:
+    failures = found(await checked(Sober))
+    assert set(failures) - {"a player that stays silent loses technically"} == set(WEAKNESSES) - {
+        "a player that stays silent loses technically"
+    }
+    assert all(WEAKNESSES[name] in said for name, said in failures.items()), failures
+    capfd.readouterr()
+
+
+@pytest.mark.parametrize("kind", PLANTED, ids=lambda kind: kind.__name__)
+async def test_a_planted_fault_is_found_at_its_step_and_named(
+    kind: type[SampleReferee], capfd: pytest.CaptureFixture[str]
+) -> None:
+    failures = {name: said for name, said in found(await checked(kind)).items() if name not in WEAKNESSES}
+    assert set(PLANTED[kind]) <= set(failures)
+    for name, word in PLANTED[kind].items():
+        assert word in failures[name], failures[name]
+    capfd.readouterr()
+
+
+@pytest.mark.parametrize("kind", TOLERATED_FAULTS, ids=lambda kind: kind.__name__)
+async def test_a_fault_that_costs_nothing_in_a_league_is_a_warning_at_its_step(
+    kind: type[SampleReferee], capfd: pytest.CaptureFixture[str]
+) -> None:
+    warnings = found(await checked(kind), Verdict.WARNING)
+    for name, word in TOLERATED_FAULTS[kind].items():
+        assert word in warnings[name], warnings[name]
+        assert TOLERATED in warnings[name]
+    capfd.readouterr()
+
+
+PLAY_IN_LEAGUES = (
+    *(referees.MistakenReferee, referees.UndecidedReferee, referees.UndecidedRunningReferee),
+    *(referees.RunningReferee, referees.OwnNameReferee, referees.TypeReferee, referees.BareReferee),
+    *(referees.ReportingReferee, referees.PollingReferee),
+)
+
+
+@pytest.mark.parametrize("kind", PLAY_IN_LEAGUES, ids=lambda kind: kind.__name__)
+async def test_a_referee_that_leagues_are_played_with_fails_only_where_players_fail_or_orders_are_repeated(
+    kind: type[SampleReferee], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert set(found(await checked(kind))) <= set(WEAKNESSES)
+    capfd.readouterr()
+
+
+class Closed(Sober):
+    """Knows `run_match` and nothing else: 404."""
+
+    start_method = "run_match"
+
+    def answer(self, path: str, body: Any) -> Answer:
+        return super().answer(path, body) if body.get("method") == self.start_method else (404, {})
+
+
+class Announced(AnnouncedReferee):
+    """Gives a match up whose players have left: the check is over."""
+
+    def play_round(self, announcement: Message) -> None:
+        with suppress(OSError):
+            super().play_round(announcement)
+
+
+class AnnouncedById(Announced, referees.AnnouncedIdReferee):
+    """As above, by its id."""
+
+
+STARTED: dict[Any, str] = {
+    Assigned: "other short names",
+    Closed: "names that say what is received, or run",
+    Announced: "started by ROUND_ANNOUNCEMENT",
+    AnnouncedById: "started by ROUND_ANNOUNCEMENT",
+    referees.AssignmentReferee: "MATCH_ASSIGNMENT",
+    referees.PathReferee: "/run_match",
+    referees.PollingReferee: "matches fetched by get_assigned_matches",
+}
+
+
+@pytest.mark.parametrize("kind", STARTED, ids=lambda kind: kind.__name__)
+async def test_a_referee_that_is_started_otherwise_is_judged_all_the_same(
+    kind: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    report = await checked(kind)
+    assert STARTED[kind] in report.dialect
+    assert "start_match is acknowledged" in found(report, Verdict.WARNING)
+    assert "GAME_OVER: game_result.winner_player_id" in found(report, Verdict.PASS)
+    capfd.readouterr()
+
+
+class ForgetfulPoller(referees.PollingReferee):
+    """Asks for its matches with a token that it was never given."""
+
+    def accepted(self, answer: Message) -> None:
+        super().accepted({**answer, "auth_token": "tok-ref01-made-up"})
+
+    def poll(self) -> None:
+        self.polled.set()
+        super().poll()
+
+
+async def test_a_referee_that_polls_with_a_wrong_token_is_told_why_it_has_no_match(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    report = await checked(ForgetfulPoller)
+    assert "get_assigned_matches` and was refused: E012" in found(report)["start_match is acknowledged"]
+    capfd.readouterr()
+
+
+class Inside(SampleReferee):
+    """Says the result in its answer to the order."""
+
+    def start_match(self, params: Message) -> Message:
+        return self.play(params)
+
+
+class Renamed(Sober):
+    """Reports by another method."""
+
+    report_method = "match_result_report"
+
+
+REPORTS: dict[Any, str] = {Inside: "inside the reply", Renamed: "by match_result_report"}
+
+
+@pytest.mark.parametrize("kind", REPORTS, ids=lambda kind: kind.__name__)
+async def test_a_report_that_comes_otherwise_is_a_warning(kind: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    report = await checked(kind)
+    assert REPORTS[kind] in found(report, Verdict.WARNING)["MATCH_RESULT_REPORT reaches the manager"]
+    assert "MATCH_RESULT_REPORT: result.winner" in found(report, Verdict.PASS)
+    capfd.readouterr()
+
+
+async def test_without_a_registration_everything_that_needs_a_manager_is_skipped(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    report = await checked(Sober, registers=False)
+    assert found(report) == {}
+    skipped = found(report, Verdict.SKIPPED)
+    assert "has not registered with the checker" in skipped["start_match is acknowledged"]
+    assert "no match was played" in report.unjudged
+    assert report.exit_code == 1
+    capfd.readouterr()

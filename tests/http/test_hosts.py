@@ -1,0 +1,133 @@
+"""Hosts and addresses in the one form in which they are compared."""
+
+import pytest
+
+from agent_league.http.hosts import are_loopback, is_loopback, place_of, plain_address, plain_host
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("localhost", "localhost"),
+        ("LocalHost:8000", "localhost"),
+        ("localhost.", "localhost"),
+        ("localhost.:8000", "localhost"),
+        (" localhost:\t", "localhost"),
+        ("127.0.0.1:1", "127.0.0.1"),
+        ("::1", "::1"),
+        ("[::1]", "::1"),
+        ("[::1]:8000", "::1"),
+        ("[0:0:0:0:0:0:0:1]:8000", "::1"),
+        ("2001:DB8::A", "2001:db8::a"),
+        ("[::ffff:192.168.1.5]:80", "192.168.1.5"),
+        ("Lab-7.Example.org:65535", "lab-7.example.org"),
+        ("", ""),
+    ],
+)
+def test_a_host_is_known_by_its_name_alone(text: str, host: str) -> None:
+    assert plain_host(text) == host
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "localhost:evil",
+        "localhost:80:80",
+        "localhost:-1",
+        "[::1",
+        "::1]",
+        "[::1]evil",
+        "[::1]:evil",
+        "[]",
+        "evil@localhost",
+        "localhost/evil",
+        "localhost..",
+        "localhost evil",
+        "localhost\\",
+        "evil.localhost",
+        "localhost.evil",
+        "127.0.0.1.evil",
+        "0x7f.1",
+        "2130706433",
+        "localhost:\u0661",
+        "12\u0667.0.0.1",
+    ],
+)
+def test_what_only_looks_like_a_host_is_taken_for_no_other(text: str) -> None:
+    assert plain_host(text) not in ("localhost", "::1", "127.0.0.1")
+
+
+def test_an_address_has_one_form() -> None:
+    assert plain_address("::ffff:10.0.0.1") == plain_address("10.0.0.1") == "10.0.0.1"
+    assert plain_address("fe80:0::1") == "fe80::1"
+    assert plain_address("name") == "name"
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("10.0.0.1", False),
+        ("0.0.0.0", False),
+        ("localhost", False),
+        ("", False),
+    ],
+)
+def test_loopback_is_told_by_the_address(address: str, expected: bool) -> None:
+    assert is_loopback(address) is expected
+
+
+@pytest.mark.parametrize(
+    ("hosts", "expected"),
+    [
+        (["localhost", "127.0.0.1", "::1"], True),
+        (["LOCALHOST.", "[::1]", "127.9.9.9", "::ffff:127.0.0.1"], True),
+        (["localhost", "10.0.0.1"], False),
+        (["localhost", "*"], False),
+        (["localhost.evil"], False),
+        (["0.0.0.0"], False),
+    ],
+)
+def test_a_league_is_loopback_where_all_its_hosts_are(hosts: list[str], expected: bool) -> None:
+    assert are_loopback(hosts) is expected
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://localhost:8001/mcp",
+        "http://LocalHost.:8001",
+        "http://127.0.0.1:8001/mcp",
+        "http://127.0.0.2:8001/other",
+        "https://[::1]:8001/mcp?x=1",
+        "http://[::ffff:127.0.0.1]:8001/",
+        "mcp://localhost:8001/referee_001",
+    ],
+)
+def test_this_machine_has_several_names_and_is_one_place(endpoint: str) -> None:
+    assert place_of(endpoint) == ("localhost", 8001)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "place"),
+    [
+        ("http://lab-7.example.org:8001/mcp", ("lab-7.example.org", 8001)),
+        ("http://LAB-7.example.org./mcp", ("lab-7.example.org", 80)),
+        ("https://10.0.0.1/mcp", ("10.0.0.1", 443)),
+        ("http://localhost/mcp", ("localhost", 80)),
+        ("http://localhost:80/mcp", ("localhost", 80)),
+    ],
+)
+def test_another_place_is_known_by_host_and_port(endpoint: str, place: tuple[str, int]) -> None:
+    assert place_of(endpoint) == place
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["", "nonsense", "http://", "http://localhost:port/mcp", "http://[::1", "http://x:99999"]
+)
+def test_what_leads_nowhere_is_no_place_of_ours(endpoint: str) -> None:
+    assert place_of(endpoint) != place_of("http://localhost:8001/mcp")
+    assert place_of(endpoint) == place_of(endpoint)

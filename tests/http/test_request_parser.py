@@ -1,0 +1,76 @@
+"""Requests read from bytes, with and without an offer to go on in another protocol."""
+
+import httptools
+import pytest
+
+from agent_league.http.request_parser import Headers, NotServed, RequestParser, without_offers
+from tests.http.wire import request
+
+SOCKET = ["Connection: Upgrade", "Upgrade: websocket"]
+
+
+class Told:
+    """Keeps the requests that a parser tells of."""
+
+    def __init__(self) -> None:
+        self.url, self.headers, self.body = b"", Headers(), b""
+        self.requests: list[tuple[bytes, Headers, bytes]] = []
+
+    def on_message_begin(self) -> None:
+        self.url, self.headers, self.body = b"", [], b""
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        pass
+
+    def on_body(self, body: bytes) -> None:
+        self.body += body
+
+    def on_message_complete(self) -> None:
+        self.requests.append((self.url, self.headers, self.body))
+
+
+def test_a_request_with_an_offer_is_told_once_and_without_it() -> None:
+    told = Told()
+    RequestParser(told).feed_data(request(b"hello", *SOCKET) * 2)
+    assert told.requests == [(b"/mcp", [(b"host", b"localhost"), (b"content-length", b"5")], b"hello")] * 2
+
+
+def test_an_upgrade_that_somebody_wants_is_passed_on_with_what_follows_it() -> None:
+    told = Told()
+    parser = RequestParser(told, lambda url, headers: url == b"/live" and (b"upgrade", b"websocket") in headers)
+    data = request(b"hello", *SOCKET) + request(b"", *SOCKET, method="GET", path="/live")
+    with pytest.raises(httptools.HttpParserUpgrade) as upgrade:
+        parser.feed_data(data + b"\x81\x05frame")
+    assert upgrade.value.args == (len(data),)
+    assert [(url, body) for url, _, body in told.requests] == [(b"/mcp", b"hello"), (b"/live", b"")]
+    assert parser.should_upgrade()
+
+
+def test_what_is_said_of_a_connection_but_the_offer_is_kept() -> None:
+    headers = [(b"connection", b"close, Upgrade , HTTP2-Settings"), (b"upgrade", b"h2c"), (b"http2-settings", b"x")]
+    assert without_offers(headers) == [(b"connection", b"close")]
+    assert without_offers([(b"connection", b"Upgrade"), (b"host", b"h")]) == [(b"host", b"h")]
+
+
+def feed(parser: RequestParser, data: bytes, size: int) -> None:
+    for start in range(0, len(data), size):
+        parser.feed_data(data[start : start + size])
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [(b"CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\nx", 405), (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505)],
+)
+def test_what_is_no_http_1_is_told_apart_from_a_bad_request(asked: bytes, status: int, size: int) -> None:
+    told = Told()
+    with pytest.raises(NotServed) as refused:
+        feed(RequestParser(told), asked, size)
+    assert refused.value.status == status
+    assert told.requests == []

@@ -1,0 +1,83 @@
+"""Seats of visitors: a key leads back to its seat, in the league that it was taken in and in no other."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from agent_league.config import ConfigLoader
+from agent_league.launch.browser_players import Visitors
+from agent_league.league.settings import ManagerSettings
+from agent_league.league.state import Season
+from agent_league.storage.paths import DataPaths
+from tests.web.seasons import season_of
+
+KEY = "0" * 64
+
+
+def visitors(home: Path, season: Season, host: str = "127.0.0.1") -> Visitors:
+    settings = ManagerSettings(ConfigLoader(home).load_system(), season.league, home, 2, 1)
+    return Visitors(settings, season, host, 12000)
+
+
+def kept(home: Path) -> list[Path]:
+    return list(DataPaths(home).credentials.glob("visitor-*.json"))
+
+
+def sat(home: Path, season: Season, **changes: Any) -> Visitors:
+    """Somebody sat here as the first player of the season; what was kept of it may have changed."""
+    made = visitors(home, season)
+    made.new(KEY, "Player 1")
+    (file,) = kept(home)
+    file.write_bytes(orjson.dumps({**orjson.loads(file.read_bytes()), "port": 8101, **changes}))
+    return made
+
+
+async def test_a_key_leads_back_to_its_player(home: Path) -> None:
+    made = sat(home, season_of(2, started=False))
+    assert made.known() == [KEY]
+    known = made.again(KEY)
+    assert known is not None
+    name, seat = known
+    assert (name, seat.settings.display_name, seat.settings.manager) == ("Player 1",) * 2 + (
+        "http://127.0.0.1:12000/mcp",
+    )
+    assert kept(home)[0].stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"port": 8109}, {"display_name": "Player 2"}, {"handle_sha256": "1" * 64}, {"port": None}, {"display_name": 7}],
+)
+async def test_nothing_leads_to_a_player_that_is_not_in_this_league_so(home: Path, changes: dict[str, Any]) -> None:
+    assert sat(home, season_of(2, started=False), **changes).again(KEY) is None
+
+
+async def test_another_key_and_a_league_that_is_over_lead_nowhere(home: Path) -> None:
+    season = season_of(2, started=False)
+    made = sat(home, season)
+    assert made.again(KEY.replace("0", "1")) is None
+    season._row = replace(season._row, announced=True)
+    assert made.again(KEY) is None
+    assert kept(home) == [], "it is forgotten"
+
+
+async def test_seats_at_another_manager_and_files_of_others_are_not_known(home: Path) -> None:
+    season = season_of(2, started=False)
+    assert sat(home, season).known() == [KEY]
+    (DataPaths(home).credentials / "visitor-x.json").write_text("[")
+    (DataPaths(home).credentials / "visitor-y.json").write_text('{"handle_sha256": 7}')
+    assert visitors(home, season).known() == [KEY]
+    assert visitors(home, season, "10.0.0.7").known() == []
+
+
+@pytest.mark.parametrize(
+    ("host", "manager"),
+    [("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("::1", "[::1]"), ("10.0.0.7", "10.0.0.7"), ("localhost", "localhost")],
+)
+async def test_a_manager_that_listens_everywhere_is_called_at_the_loopback(home: Path, host: str, manager: str) -> None:
+    seat = visitors(home, season_of(2, started=False), host).new(KEY, "Ada")
+    assert seat.settings.manager == f"http://{manager}:12000/mcp"
+    assert seat.settings.game_types == ("even_odd",)
