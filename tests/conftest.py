@@ -12,6 +12,7 @@ from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.games import registry
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_plan
+from agent_league.log import JsonLogger
 
 FAST = {
     "timeouts.game_join_ack_timeout_sec": 0.2,
@@ -64,6 +65,14 @@ def plan(home: Path) -> PlanMaker:
         return make_plan(ConfigLoader(home, overrides or {}), LeagueRequest(home=home, **request))
 
     return make
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[JsonLogger]:
+    """A log in a folder of its own."""
+    log = JsonLogger("test", log_root=tmp_path)
+    yield log
+    log.close()
 
 
 @pytest.fixture
