@@ -28,6 +28,7 @@ SLOW = (
     "tests/browser",
     "tests/simulation",
     "tests/foreign",
+    "tests/conformance",
     "tests/mcp",
     "tests/cli",
     "tests/gateway",

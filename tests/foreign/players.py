@@ -246,10 +246,13 @@ class PushedPlayer(SamplePlayer):
         self.later(self.send, reply, {"jsonrpc": "2.0", "method": reply["message_type"], "params": reply, "id": 7})
 
     def send(self, reply: Message, body: Message) -> None:
-        """Posts a body to the referee of the match, as soon as its address is known."""
+        """Posts a body to the referee of the match, as soon as its address is known; of no such match, to nobody."""
+        match_id = str(reply["match_id"])
         with self.announced:
-            self.announced.wait_for(lambda: reply["match_id"] in self.referees, ANNOUNCED_WITHIN)
-        post(self.referees[reply["match_id"]], body)
+            self.announced.wait_for(lambda: match_id in self.referees, ANNOUNCED_WITHIN)
+            referee = self.referees.get(match_id)
+        if referee:
+            post(referee, body)
 
 
 class BarePushedPlayer(PushedPlayer):

@@ -556,11 +556,15 @@ async def test_a_player_that_registers_without_end_is_sent_away() -> None:
 
 
 async def test_a_player_that_breaks_down_on_bad_input_is_told_so() -> None:
+    """A league never sends such input, and the player is itself afterwards: these are warnings."""
     found = await guest().evaluated(games=1)
+    graceful = judge(found)[GRACEFUL]
 
-    assert judge(found)[GRACEFUL].verdict is Judgement.FAIL
-    assert [fault.where for fault in found.conformance.failed] == ["the id comes back with an error too"]
-    assert "a body that is not JSON is refused" in [fault.where for fault in found.conformance.warned]
+    assert graceful.verdict is Judgement.PASS
+    assert f"{len(found.conformance.warned)} with a warning, 0 failed" in graceful.found
+    assert {"a body that is not JSON is refused", "the id comes back with an error too"} <= {
+        fault.where for fault in found.conformance.warned
+    }
 
 
 async def test_a_player_that_goes_away_loses_the_rest_quickly() -> None:

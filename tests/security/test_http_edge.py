@@ -303,7 +303,8 @@ async def test_an_agent_goes_by_its_base_host_and_by_what_it_listens_on(
     network = system.network.model_copy(update={"base_host": "lab-9", "allowed_hosts": ()})
     settings = replace(seat.settings, system=system.model_copy(update={"network": network}))
     seat = replace(seat, settings=settings, host=listens_on)
-    server = HttpServer(app_of(seat, seat.take(MemoryNetwork(), NO_WATCHERS)), "127.0.0.1", 0, "a test")
+    agent = seat.take(MemoryNetwork(), NO_WATCHERS)
+    server = HttpServer(app_of(seat, agent), "127.0.0.1", 0, "a test")
     await server.start()
     try:
         for name, status in expected.items():
@@ -311,6 +312,7 @@ async def test_an_agent_goes_by_its_base_host_and_by_what_it_listens_on(
             assert (await fetch(server.port, asked)).status == status, name
     finally:
         await server.stop()
+        agent.log.close()
 
 
 async def test_a_packed_body_is_not_unpacked(manager: Target) -> None:
