@@ -173,7 +173,7 @@ class Season:
 
     def register(self, application: Application, now: datetime) -> Admission:
         """Admit an agent, or readmit a known one; raises RegistrationRejected or a Refusal."""
-        is_open = self.phase is Phase.REGISTRATION  # also if the organiser has closed registration: that concerns new players
+        is_open = self.phase is Phase.REGISTRATION  # even if closed to new players
         is_v1 = application.how.protocol == PROTOCOL_V1
         before = {member.agent_id: member.agent for member in self.roster} if is_open and is_v1 else {}
         closed = self._closed_because() if application.role is Role.PLAYER else None
