@@ -340,7 +340,7 @@ class Season:
         return member is not None and member.state is AgentState.SUSPENDED
 
     def is_ours(self, agent_id: str) -> bool:
-        """Whether an agent knows match tokens, which means that it is built on this package."""
+        """Whether an agent knows match tokens and our other additions to the seeds' protocol; others are guests."""
         member = self.roster.get(agent_id)
         return member is not None and member.is_ours
 
