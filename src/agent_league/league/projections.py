@@ -84,7 +84,7 @@ class Records:
                 self._log.info(type(event).__name__, **brief(event))
         self._projection.changed()
         if isinstance(event, LeagueCompleted):
-            self._projection.flush()  # together with the commit of the end: after its announcement the process may stop at once
+            self._projection.flush()  # the process may stop once the end is announced
 
     def _ask(self) -> None:
         """Let the next commit write the files, so that a manager that was replaced doesn't write them."""
