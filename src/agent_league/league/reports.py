@@ -134,7 +134,7 @@ def read_result(pairing: Pairing, reported: ReportedResult, scoring: Scoring) ->
         round_id=pairing.round_id,
         players=players,
         outcome=outcome,
-        winner=None if reported.winner is None else players[players.index(reported.winner)],  # shares the roster's string, to save memory
+        winner=None if reported.winner is None else players[players.index(reported.winner)],  # reuses the known string
         details=_kept(reported.details),
         terminations=terminations,
         tolerated=tolerated or NOTHING,
