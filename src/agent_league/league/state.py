@@ -248,7 +248,7 @@ class Season:
         self._after_round = self._new_table() if self.league.scheduling.overlap_rounds else self._table
         for pairing in self.schedule.pairings:
             self._keep(match_row(pairing, None, None))
-        self._keep_season(settings=self.league.model_dump(mode="json"))  # the settings are final from here on
+        self._keep_season(settings=self.league.model_dump(mode="json"))  # final from here on
         self._enter(Phase.RUNNING, AgentState.ACTIVE)
         self._tell(
             LeagueStarted(
