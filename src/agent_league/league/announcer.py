@@ -1,4 +1,7 @@
-"""Telling everybody: one encoded frame for all who speak alike, in order for each, nobody waiting for a silent one."""
+"""The manager's notices to all agents: encoded once per protocol and call form, sent in order to each agent.
+
+A slow or silent agent holds up no other.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -22,11 +25,11 @@ from agent_league.protocol.v1 import V1Message
 from agent_league.protocol.version import PROTOCOL_V1
 
 FIRST_NOTICE = "notify_round"
-"""What every agent is told first; the style in which it takes that is the one for the others."""
+"""The method of the first notice to every agent; the call form it accepts is used for all later ones."""
 
 
 class Announcer:
-    """The manager's notices, to each in its own dialect."""
+    """Sends the manager's notices to each agent in its own protocol and call form."""
 
     def __init__(
         self,
@@ -50,42 +53,42 @@ class Announcer:
         self._outboxes = Outboxes(self._noted)
 
     def league_start(self) -> None:
-        """Players of `league.v1` are told of the whole schedule, once."""
+        """Send the whole schedule to the players of `league.v1`, once."""
         self._start(self._season.roster.of(Role.PLAYER))
 
     def round(self, round_: Round, plan: Mapping[str, str]) -> None:
-        """To the players and to referees of ours; others are told by `round_to_guests`."""
+        """Announce a round to players and own referees; guests get it by `announce_round_to_guests`."""
         referees = [member for member in self._in_turn(round_, Role.REFEREE) if member.is_ours]
         self._announce(round_, plan, referees, Role.REFEREE)
         self._announce(round_, plan, self._in_turn(round_, Role.PLAYER), Role.PLAYER)
 
     def round_to_guests(self, round_: Round, plan: Mapping[str, str]) -> None:
-        """To referees that aren't ours, and may begin at once: the players should know of the round by now."""
+        """Announce a round to guest referees, which may begin at once: the players must know of it already."""
         for member in self._season.roster.of(Role.REFEREE):
             if not member.is_ours:
                 self._announce_to_guest(round_, plan, member)
 
     def round_again(self, round_: Round, plan: Mapping[str, str], member: Member) -> None:
-        """For one who comes back in the middle of a round."""
+        """Repeat the announcement of a round to an agent that came back in the middle of it."""
         if member.role is Role.REFEREE and not member.is_ours:
             return  # it would play its matches again
         self._start([member])
         self._announce(round_, plan, [member], member.role)
 
     def round_to_players(self, round_: Round, plan: Mapping[str, str], player_ids: Collection[str]) -> None:
-        """To players whose match has gone to another referee: where that is, and how it is known."""
+        """Repeat the announcement to players whose match has gone to another referee, with its new address."""
         members = [member for member in self._in_turn(round_, Role.PLAYER) if member.agent_id in player_ids]
         self._announce(round_, plan, members, Role.PLAYER)
 
     def match_to_guest(self, round_: Round, match_id: str, referee_id: str) -> None:
-        """One match of a round to a referee that starts by announcements, and wasn't told of this one."""
+        """Announce one match of a round to a referee that starts by announcements and wasn't told of it."""
         member = self._season.roster.get(referee_id)
         pairings = tuple(pairing for pairing in round_.pairings if pairing.match_id == match_id)
         if member is not None:
             self._announce_to_guest(Round(round_.round_id, pairings), {match_id: referee_id}, member)
 
     def round_completed(self, round_: Round, rows: Sequence[StandingsRow]) -> None:
-        """The table first, then the end of the round (seed 003, 8.8)."""
+        """Send the standings first, then the end of the round (seed 003, 8.8)."""
         following = self._season.schedule.rounds[round_.round_id : round_.round_id + 1]
         everybody = self._in_turn(following[0] if following else None, Role.REFEREE, Role.PLAYER)
         results = self._season.results_of(round_)
@@ -98,7 +101,7 @@ class Announcer:
         )
 
     def league_completed(self, members: Sequence[Member] | None = None) -> None:
-        """To all, or to some who missed it."""
+        """Announce the end to all agents, or to these members that missed it."""
         rows = self._season.standings()
         everybody = self._in_turn(None, Role.REFEREE, Role.PLAYER)
         self._post(
@@ -109,13 +112,13 @@ class Announcer:
         )
 
     async def settled(self, agent_ids: Iterable[str] | None = None) -> None:
-        """Waits until these agents (or all) have their notices, as far as that is worth it."""
+        """Wait until these agents (or all) have their notices; failing agents are not waited for."""
         if agent_ids is None:
             agent_ids = [member.agent_id for member in self._season.roster]
         await self._outboxes.settled(agent_ids)
 
     async def heard(self, agent_ids: Iterable[str]) -> None:
-        """Waits until these agents have their notices; for a slow one not for long."""
+        """Wait until these agents have their notices, but not long for a slow one."""
         await self._outboxes.heard(agent_ids)
 
     @property
@@ -127,7 +130,7 @@ class Announcer:
         await self._outboxes.close()
 
     def _in_turn(self, round_: Round | None, *roles: Role) -> list[Member]:
-        """Whoever plays first in the coming round is told first, so that its match can begin."""
+        """List the members, those who play first in the coming round first, so that their matches can begin."""
         players = [player_id for pairing in round_.pairings for player_id in pairing.players] if round_ else []
         turns = {player_id: turn for turn, player_id in enumerate(players)}
         members = [member for role in roles for member in self._season.roster.of(role)]
@@ -151,9 +154,9 @@ class Announcer:
         message: Mapping[str, Any] | None,
         write_v1: Callable[[], V1Message] | None = None,
     ) -> None:
-        """To each member in its dialect; where that has no such notice, nothing.
+        """Queue a notice to each member in its protocol; one whose protocol has no such notice gets none.
 
-        Who speaks as we do gets a frame that was encoded once for all of them.
+        Own agents and those of `league.v1` share a frame that is encoded once per call form.
         """
         calls: dict[str, Call | None] = {}
         frames: dict[tuple[str, str], bytes] = {}

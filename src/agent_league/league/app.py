@@ -1,4 +1,4 @@
-"""The League Manager, put together: an agent with tools that conducts one league."""
+"""The League Manager: builds the parts of one league, serves its tools and runs it."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -46,7 +46,7 @@ from agent_league.storage.paths import DataPaths
 from agent_league.version import __version__
 
 TOKEN_SPANS = 3
-"""How many times as long as a match may take its tokens are good: it may go overdue twice before its end is told."""
+"""Lifetime of match tokens in match limits: a match may go overdue twice before it is reported."""
 STATES = {
     Phase.REGISTRATION: AgentState.REGISTERED,
     Phase.RUNNING: AgentState.ACTIVE,
@@ -55,7 +55,7 @@ STATES = {
 
 
 class LeagueManager:
-    """Registers agents, conducts the rounds, keeps the table, answers queries."""
+    """Registers agents, plays the rounds, keeps the standings, answers queries."""
 
     role = Role.LEAGUE_MANAGER
     sender = SENDER
@@ -73,7 +73,7 @@ class LeagueManager:
         tools: Mapping[str, Handler] | None = None,
         decide: Decide = lambda *_: None,
     ) -> None:
-        """`decide` knows the game: it tells what the details of a report say of its result."""
+        """`derive_result` knows the game: it derives a result from the details of a report."""
         self._settings = settings
         self._clock = clock or SystemClock()
         rng = rng or Random()  # noqa: S311 - jitter
@@ -101,7 +101,7 @@ class LeagueManager:
         self._journal.on_commit = self._records.committed
         self._journal.on_trouble = self._note_store
         self._store_trouble: str | None = None
-        """Why the store can't be written, as long as that is so."""
+        """Why the store can't be written, or None."""
         self._logged_trouble: str | None = None
         words_v1 = ManagerWordsV1(self.season, self._clock)
         self._announcer = Announcer(self.season, words, words_v1, passes, line, manners, system.timeouts, self.log)
@@ -115,7 +115,7 @@ class LeagueManager:
         self.season.listen(self._tell_changes)
         self._go = asyncio.Event()
         self.completed = asyncio.Event()
-        """Set once LEAGUE_COMPLETED has been told to all who listen."""
+        """Set once LEAGUE_COMPLETED was sent to all agents."""
         admin_token = new_token("admin", settings.system.security.token_length)
         write_whole(paths.admin_token(self.season.league_id), admin_token.encode() + b"\n", mode=0o600)
         self._gate = Gate(
@@ -137,7 +137,7 @@ class LeagueManager:
         )
         served = {**handlers.table(), **(tools or {})}
         if strict:
-            del served["get_assigned_matches"]  # in no seed: a referee is told to start its matches
+            del served["get_assigned_matches"]  # in no seed: the manager starts matches with start_match
         self.dispatcher = Dispatcher(
             self,
             served,
@@ -157,7 +157,7 @@ class LeagueManager:
     ) -> Sender | None:
         sender = self._gate.check(method, envelope, params, bearer, self._clock.now())
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
-            self.season.revive(sender.agent_id)  # who calls is there
+            self.season.revive(sender.agent_id)  # a call is a sign of life
         return sender
 
     def caller(self, bearer: str | None) -> str | None:
@@ -175,7 +175,7 @@ class LeagueManager:
         self.season.note_store(is_there=why is None, why=why or "")
 
     def health(self) -> dict[str, Any]:
-        """How it is. Whoever asks has the store tried, at most every few seconds: an idle league writes nothing."""
+        """The answer of the health endpoint. Tests the store every few seconds, as an idle league writes nothing."""
         trouble = self._store_trouble or self._journal.trouble
         is_kept = trouble is None and not self._journal.broken.done()
         if trouble != self._logged_trouble:
@@ -194,12 +194,12 @@ class LeagueManager:
         }
 
     def readings(self) -> Readings:
-        """How the league stands, in numbers."""
+        """The league's gauges for the metrics endpoint."""
         queues = {"notices": self._announcer.waiting, "journal": self._journal.waiting}
         return readings_of(self.season, self.meter, queues)
 
     async def run(self) -> None:
-        """Waits for the agents, plays the league, then answers queries until it is stopped."""
+        """Wait for the agents, play the league, then answer queries until stopped."""
         async with AsyncExitStack() as ending:  # a cancellation on the way out must not skip the rest
             ending.callback(self.log.close)
             ending.callback(self._records.close)
@@ -213,7 +213,7 @@ class LeagueManager:
             await self._while_kept(self._conduct())
 
     def _take_up(self) -> None:
-        """Goes on where an earlier manager of this season stopped."""
+        """Go on where an earlier manager of this season stopped."""
         self._records.refresh()
         if self._settings.endpoint:
             self._prober.tell_address()
@@ -237,12 +237,12 @@ class LeagueManager:
             await asyncio.Event().wait()
 
     async def _while_kept(self, work: Coroutine[Any, Any, None]) -> None:
-        """Does the work as long as what it brings about can be saved."""
+        """Run the work as long as its changes can be saved; raises what made saving impossible."""
         working, broken = asyncio.create_task(work), self._journal.broken
         try:
             await asyncio.wait({working, broken}, return_when=asyncio.FIRST_COMPLETED)
             if broken.done():
-                self._records.drop()  # the files are another manager's now
+                self._records.drop()  # the files belong to another manager now
             await (broken if broken.done() else working)
         finally:
             working.cancel()
@@ -261,12 +261,12 @@ class LeagueManager:
             self.changes.tell(*changed_by(event))
 
     def watch(self, watcher: Callable[[Event], None]) -> None:
-        """Tells one who only looks what happens; that it fails, over a name for one, is no reason to stop a league."""
+        """Call `watcher` with every event; its exceptions are logged and never stop the league."""
 
         def tell(event: Event) -> None:
             try:
                 watcher(event)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is theirs
+            except Exception as error:  # noqa: BLE001 - a watcher's bug must not stop a league
                 self.log.error("watcher_failed", event=type(event).__name__, error=repr(error))
 
         self.season.listen(tell)

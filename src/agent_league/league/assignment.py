@@ -1,6 +1,6 @@
-"""Which referee gets which match of a round: arithmetic over their capacities.
+"""Assignment of matches to referees, by strategy and capacity; pure.
 
-`least_connections` is the least busy referee with a free place; once no place is free, the next matches queue likewise.
+`least_connections` picks the least busy referee with a free slot; without free slots it queues the matches evenly.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from agent_league.model.schedule import Pairing
 
 @dataclass(slots=True)
 class Desk:
-    """Hands out matches; remembers where the round robin stopped."""
+    """Assigns matches to referees; remembers where the round robin stopped."""
 
     strategy: AssignmentStrategy
     turn: int = 0
@@ -21,7 +21,7 @@ class Desk:
     def assign(
         self, pairings: Sequence[Pairing], referees: Sequence[Referee], busy: Mapping[str, int] | None = None
     ) -> dict[str, str]:
-        """Match id -> referee id. `referees` must not be empty; `busy` counts the matches that they have already."""
+        """Map match ids to referee ids. `referees` must not be empty; `busy` counts the matches they already have."""
         load = {referee.referee_id: (busy or {}).get(referee.referee_id, 0) for referee in referees}
         plan: dict[str, str] = {}
         for pairing in pairings:

@@ -1,4 +1,4 @@
-"""The gate of the manager: who may call what, by token and sender, in the order of the protocol."""
+"""Authorization of calls to the manager: who may call which method, by token and sender."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,7 +14,7 @@ from agent_league.protocol.envelope import ANONYMOUS, Sender
 from agent_league.protocol.methods import Caller, Method
 
 V1_REFEREE = "referee"
-"""How every referee signs in `league.v1`."""
+"""The sender id that every referee uses in `league.v1`."""
 EXPECTED_FORMAT = "tok-{agent_id}-{hash}"
 UNKNOWN_TOKEN = "unknown or expired; register again for a new one"  # noqa: S105 - a sentence
 OPEN = frozenset({Caller.ANYBODY, Caller.APPLICANT})
@@ -23,11 +23,11 @@ AUDIENCES = {
     Role.REFEREE: frozenset({Caller.AGENT, Caller.REFEREE}),
     Role.PLAYER: frozenset({Caller.AGENT}),
 }
-"""As whom the owner of a token may call, beside what is open to all."""
+"""The kinds of caller that a token's owner may act as, beside those open to all."""
 
 
 class Gate:
-    """Checks a caller against the roster."""
+    """Checks the callers of the manager's methods against the roster."""
 
     def __init__(self, season: Season, admin_token_sha256: str, *, tokens_enabled: bool, strict: bool = False) -> None:
         self._season = season
@@ -38,9 +38,9 @@ class Gate:
     def check(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None, now: datetime
     ) -> Sender | None:
-        """Who it is; raises a Refusal unless the caller may call the method. Its token stands in the message or beside.
+        """Return the sender; raises a Refusal unless it may call the method. The token is in the message or the header.
 
-        An agent that goes on using the name it asked for is known by its token.
+        An agent that still uses the id it asked for is identified by its token.
         """
         if envelope is None:
             return self._check_referee(params, bearer, now) if method.caller is Caller.REFEREE else None
@@ -60,7 +60,7 @@ class Gate:
         return sender
 
     def caller(self, bearer: str | None, now: datetime) -> str | None:
-        """The sender to whom a token belongs; the organiser speaks for the manager."""
+        """Return the sender that owns a token; the admin token belongs to the manager."""
         if bearer is None:
             return None
         if same_hash(token_hash(bearer), self._admin_token_sha256):
@@ -69,7 +69,7 @@ class Gate:
         return str(Sender(owner.role, owner.agent_id)) if owner else None
 
     def audience(self, bearer: str | None, now: datetime) -> frozenset[Caller] | None:
-        """As whom a token's bearer may call; None where it came without one, or where none is needed."""
+        """Return the kinds of caller a token allows; None without a token or if tokens are disabled."""
         if bearer is None or not self._tokens_enabled:
             return None
         caller = self.caller(bearer, now)
@@ -77,7 +77,7 @@ class Gate:
         return OPEN | (AUDIENCES[sender.role] if sender else frozenset())
 
     def _check_referee(self, params: Mapping[str, Any], bearer: str | None, now: datetime) -> Sender:
-        """The referee whose token comes with a call that has no envelope; raises a Refusal."""
+        """Identify the referee by the token of a call without an envelope; raises a Refusal."""
         given = params.get("auth_token")
         token = given if isinstance(given, str) and given else bearer
         if token is None:
@@ -103,7 +103,7 @@ class Gate:
             raise invalid_token("this is not the admin token of this league")
 
     def _check_token(self, sender: Sender, token: str | None, now: datetime) -> Sender:
-        """Whose token it is, which must be the sender."""
+        """Return the token's owner, which must be the sender; raises a Refusal."""
         owner = None if token is None else self._season.roster.owner_of(token, now)
         own = Sender(owner.role, owner.agent_id) if owner else sender
         if owner and (own == sender or self._is_alias(owner, sender)):
@@ -119,12 +119,12 @@ class Gate:
         raise invalid_token(f"this token does not belong to {sender}")
 
     def _is_unknown(self, sender: Sender) -> bool:
-        """Whether the sender claims an id that nobody has."""
+        """Whether the sender claims an id that is not registered."""
         claims_id = sender.role is not Role.LEAGUE_MANAGER and sender.agent_id != ANONYMOUS
         return claims_id and self._season.roster.get(sender.agent_id) is None
 
     def _is_alias(self, owner: Member, sender: Sender) -> bool:
-        """Whether the owner of a token goes by this name: the id it asked for, or its display name."""
+        """Whether the sender names the token's owner by the id it asked for, or by its display name."""
         if sender.role is not owner.role:
             return False
         if owner.role is Role.REFEREE and sender.agent_id == V1_REFEREE:
@@ -132,7 +132,7 @@ class Gate:
         if self._strict:
             return False
         if sender.agent_id == owner.alias:
-            return True  # also where somebody else has that id: the token tells who it is
+            return True  # even if another agent has that id: the token identifies the sender
         return sender.agent_id == owner.agent.display_name and self._season.roster.get(sender.agent_id) is None
 
     def _check_sender(self, method: Method, sender: Sender) -> None:
@@ -143,7 +143,7 @@ class Gate:
 
 
 def not_registered(sender: Sender, *, needs_referee: bool = False) -> Refusal:
-    """Refuse a sender whom the roster doesn't have: E013 for a referee, else E005."""
+    """The refusal of an unregistered sender: E013 for a referee, else E005."""
     agent_id = sender.agent_id[:80]
     if sender.role is Role.REFEREE or needs_referee:
         sentence = f"{str(sender)[:80]} is not a registered referee; register first"
@@ -153,10 +153,10 @@ def not_registered(sender: Sender, *, needs_referee: bool = False) -> Refusal:
 
 
 def missing_token(what: str) -> Refusal:
-    """Refuse a call without its token."""
+    """The refusal of a call without its token (E011)."""
     return Refusal(ErrorCode.AUTH_TOKEN_MISSING, f"'auth_token' must hold {what}", expected_format=EXPECTED_FORMAT)
 
 
 def invalid_token(why: str) -> Refusal:
-    """Refuse a token that is nobody's, or somebody else's."""
+    """The refusal of an unknown token, or of one that belongs to another sender (E012)."""
     return Refusal(ErrorCode.AUTH_TOKEN_INVALID, why, expected_format=EXPECTED_FORMAT)

@@ -1,4 +1,4 @@
-"""Which resources an event of the season changes; pure."""
+"""Maps events of the league to the MCP resources they change; pure."""
 
 from agent_league.league.roster import ID_FORMS
 from agent_league.model.agents import Role
@@ -21,7 +21,7 @@ SCHEDULE = resource_uri("schedule")
 
 
 def changed_by(event: Event) -> tuple[str, ...]:
-    """The addresses of the resources that say something else from now on."""
+    """List the URIs of the resources whose content an event changes."""
     changed: tuple[str, ...] = ()
     match event:
         case AgentRegistered(role=Role.PLAYER):
@@ -47,5 +47,5 @@ def changed_by(event: Event) -> tuple[str, ...]:
 
 
 def _players(*agent_ids: str) -> list[str]:
-    """Those of the agents that are players; nobody else is a resource."""
+    """The resource URIs of those agents that are players; referees have none."""
     return [resource_uri("players", agent_id) for agent_id in agent_ids if ID_FORMS[Role.PLAYER].fullmatch(agent_id)]

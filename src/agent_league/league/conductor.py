@@ -1,7 +1,7 @@
-"""Conducting a league: rounds in order, each match with a referee, results awaited.
+"""The conductor: plays a league round by round, starts each match at a referee and waits for its result.
 
-A round begins when the one before is over or, where rounds overlap, as soon as somebody is free to go on; all end in
-order. Acts on what the season says; changes nothing itself. What it tells anybody has been committed before.
+A round begins when the one before is over or, if rounds may overlap, as soon as two players are free; rounds end in
+order. All state is in LeagueState; everything that is sent to an agent has been committed before.
 """
 
 import asyncio
@@ -31,20 +31,20 @@ from agent_league.model.names import printable
 from agent_league.model.schedule import Pairing, Round
 
 MOST_OPEN_ROUNDS = 16
-"""So many overlap at most: each is one notice more that waits for whoever holds the others up."""
+"""Rounds that may overlap: each adds one pending notice for an agent that is slow to take them."""
 
 REPLY_SECONDS = 1
-"""How long the answer of a referee is waited for that reported before it answered."""
+"""How long to wait for the reply to start_match if the referee reported the result before replying."""
 LONGEST_REASON = 300
 MOST_OVERDUE = 2
-"""So often a referee that is there may let one match go overdue; then it is void, unless there is another referee."""
+"""How often a live referee may let one match go overdue before another gets it or, without another, it is void."""
 NEWS_AFTER_FAILURES = 4
-"""A match that was refused so often in a row is news; a referee that is full for a moment is not."""
+"""Failed starts in a row after which watchers are told; fewer just mean a referee without a free slot."""
 BY_ANNOUNCEMENT = "matches started by ROUND_ANNOUNCEMENT"
 
 
 class Conductor:
-    """Plays a season to its end."""
+    """Plays a league to its end."""
 
     def __init__(
         self,
@@ -77,40 +77,40 @@ class Conductor:
         self._overlap = season.league.scheduling.overlap_rounds
         self._slots: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._verdicts: dict[str, asyncio.Future[bool]] = {}
-        """For each match that is given away: whether it was played, once that is known."""
+        """By id of a started match: whether it was played, once that is known."""
         self._plan: dict[str, str] = {}
         """Match id -> referee id, of the rounds that are open."""
         self._rounds: list[asyncio.Task[None]] = []
-        """The ends of the rounds that are open, in order."""
+        """The tasks that end the open rounds, in order."""
         self._latest: dict[str, asyncio.Task[str | None]] = {}
-        """Each player's latest match."""
+        """The task of each player's latest match."""
         self._progress = asyncio.Event()
-        """Set when a round is over, or a match where rounds overlap."""
+        """Set when a round is over or, if rounds overlap, a match."""
         self._refusals: dict[str, dict[str, str]] = {}
-        """For each match: the referees that will never take it, and why."""
+        """By match id: the referees that refused it for good, and why."""
         self._start_failures: dict[str, str] = {}
-        """For each match that could not be given away the last time: why."""
+        """By match id: why the last attempt to start it failed."""
         self._player_refusals = PlayerRefusals(season, passes, line, self._limit)
         self._overdue: Counter[tuple[str, str]] = Counter()
-        """How often each match went overdue at each referee that was there all the time."""
+        """By match and referee: how often the match went overdue while the referee was alive."""
         self._taken_at: dict[tuple[str, str], float] = {}
-        """Since when each match is at a referee without having gone overdue there."""
+        """By match and referee: loop time of its first start there since it last went overdue."""
         self._complaints: dict[str, list[str]] = {}
-        """For each match that went overdue: what its players and we ourselves have refused."""
+        """By id of an overdue match: the refusals by its players and by the manager."""
         self._refused_reports: dict[str, list[str]] = {}
-        """For each match that is open: why reports of it were refused, a few sentences."""
+        """By id of an open match: why reports of it were refused, a few sentences."""
         self._told: set[tuple[str, str]] = set()
-        """Referees that aren't ours, and the matches that were announced to them."""
+        """Pairs of a guest referee and a match that was announced to it."""
         self._by_announcement: set[str] = set()
-        """Matches that could be started in no other way."""
+        """Ids of the matches that only the round announcement started."""
         self._back = asyncio.Event()
         self._going_on = asyncio.Event()
         season.listen(self._on_event)
 
     async def play(self) -> None:
-        """The rounds that are left, then the end; the season must have started. Raises LeagueFailed.
+        """Play the rounds that are left and announce the end; the league must have started. Raises LeagueFailed.
 
-        Whoever takes over a league tells again what the manager before it may have told nobody.
+        After a restart the latest announcements are repeated, as the earlier manager may not have sent them.
         """
         if self._season.is_closed:
             return
@@ -133,7 +133,7 @@ class Conductor:
         await self._leases.close()
 
     def note_refused_report(self, match_id: object, refusal: Refusal) -> None:
-        """Keeps why a report of a match was refused: whoever waits for its result in vain is told."""
+        """Remember why a report of an open match was refused, to explain it if the match goes overdue."""
         if not isinstance(match_id, str) or match_id not in self._plan or match_id in self._season.results:
             return
         why = printable(without_addresses(refusal.message))[:LONGEST_SENTENCE]
@@ -154,13 +154,13 @@ class Conductor:
             raise
 
     async def _turn(self, coming: Sequence[Round]) -> None:
-        """Waits until the first of the coming rounds may begin."""
+        """Wait until the first of the coming rounds may begin."""
         while self._rounds and not self._may_overlap(coming):
             self._progress.clear()
             await self._progress.wait()
 
     def _may_overlap(self, coming: Sequence[Round]) -> bool:
-        """Whether two are free for a match of the coming rounds while others are still at an earlier one."""
+        """Whether two players are free for a match of the coming rounds while others still play an earlier one."""
         if not self._overlap:
             return False
         busy = {player_id for player_id, match in self._latest.items() if not match.done()}
@@ -172,12 +172,12 @@ class Conductor:
         return False
 
     def _in_play(self, pairing: Pairing) -> list[asyncio.Task[str | None]]:
-        """The matches that two players have to end before they meet."""
+        """The tasks of the matches that these two players have to end before they meet."""
         latest = (self._latest.get(player_id) for player_id in pairing.players)
         return [match for match in latest if match and not match.done()]
 
     async def _begin(self, round_: Round, group: asyncio.TaskGroup) -> list[asyncio.Task[str | None]]:
-        """Announces a round and starts what is unplayed of it; each player plays its matches one after the other."""
+        """Announce a round and start its unplayed matches; each player plays its matches one after the other."""
         self._plan |= await self._dealt(round_)
         unplayed = self._unplayed(round_)
         self._season.begin_round(round_)
@@ -193,7 +193,7 @@ class Conductor:
     async def _end(
         self, round_: Round, matches: Sequence[asyncio.Task[str | None]], before: Sequence[asyncio.Task[None]]
     ) -> None:
-        """Ends a round after its last match and the end of the round before."""
+        """End a round after its last match and the end of the round before."""
         if matches:
             await asyncio.wait(matches)
         if problem := next((match.result() for match in matches if match.result()), None):
@@ -213,7 +213,7 @@ class Conductor:
         self._progress.set()
 
     async def _announce_to_guests(self, round_: Round, unplayed: Sequence[Pairing]) -> None:
-        """Referees that aren't ours may begin with it: by then the matches are theirs, and the players know of them."""
+        """Announce a round to guest referees, which may start at once: assign and tell the players first."""
         matches = [pairing for pairing in unplayed if not self._season.is_ours(self._plan[pairing.match_id])]
         self._told |= {(self._plan[pairing.match_id], pairing.match_id) for pairing in matches}
         players = [player_id for pairing in matches for player_id in pairing.players]
@@ -230,7 +230,7 @@ class Conductor:
         self._announcer.round_to_guests(round_, self._plan)
 
     def _give(self, pairing: Pairing, referee_id: str) -> bool:
-        """Whether the match wasn't the referee's before."""
+        """Assign the match to the referee; returns False if it was assigned to it already."""
         if self._season.assigned.get(pairing.match_id) == referee_id:
             return False
         self._season.assign(pairing.match_id, referee_id)
@@ -240,7 +240,7 @@ class Conductor:
         return [pairing for pairing in round_.pairings if pairing.match_id not in self._season.results]
 
     async def _dealt(self, round_: Round) -> dict[str, str]:
-        """Each match of a round with its referee; one who was given a match before keeps it, as long as it is there."""
+        """Choose a referee for each match of a round; an earlier assignment stands if that referee is available."""
         ready = await self._available_referees()
         unplayed = self._unplayed(round_)
         ids = {referee.referee_id for referee in ready}
@@ -256,7 +256,7 @@ class Conductor:
         return {**kept, **self._desk.assign(new, ready, busy)}
 
     async def _see_through(self, pairing: Pairing, earlier: Sequence[asyncio.Task[str | None]]) -> str | None:
-        """Plays a match once its players' earlier ones are over; says why it can't be played where all refuse it."""
+        """Play a match after its players' earlier ones; returns why it can't be played if all referees refuse it."""
         if earlier:
             await asyncio.wait(earlier)
         problem = await self._given_out(pairing)
@@ -265,7 +265,7 @@ class Conductor:
         return problem
 
     async def _given_out(self, pairing: Pairing) -> str | None:
-        """Gives a match to its referee, or to another one where that fails, until its result is in."""
+        """Start a match at its referee, or at another if that fails, until its result is recorded."""
         referee_id, failures = self._plan[pairing.match_id], 0
         while not await self._played(pairing, referee_id):
             if self._season.is_paused:
@@ -289,7 +289,7 @@ class Conductor:
         return None
 
     async def _played(self, pairing: Pairing, referee_id: str) -> bool:
-        """Whether the referee took the match and saw it through."""
+        """Start a match at a referee and wait for its result; returns whether it was played."""
         async with self._slot(self._season.roster.referees()[referee_id]):
             verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
             self._verdicts[pairing.match_id] = verdict
@@ -313,7 +313,7 @@ class Conductor:
                 del self._verdicts[pairing.match_id]
 
     async def _played_by_guest(self, pairing: Pairing, referee_id: str, verdict: asyncio.Future[bool]) -> bool:
-        """A referee that isn't ours may play the match before it answers, and tell the result in its answer."""
+        """The same at a guest referee, which may play the match before it replies and put the result in its reply."""
         if pairing.match_id in self._season.results:
             self._season.tolerate(referee_id, (BY_ANNOUNCEMENT,))  # it hasn't waited for more
             return True
@@ -336,9 +336,9 @@ class Conductor:
             await asyncio.wait({giving})
 
     async def _await_reply(self, giving: asyncio.Task[bool], referee_id: str) -> None:
-        """Waits for the answer to an order whose result is in, as long as one form of it after the other is refused.
+        """Wait for the reply to start_match after the result came, as long as one call form after the other is refused.
 
-        A referee that refuses them all began with the announcement, and isn't asked in all forms the next time.
+        A referee that refuses all forms began with the announcement; knowing that saves the attempts next time.
         """
         endpoint = self._season.roster.referees()[referee_id].endpoint
         while not giving.done():
@@ -351,12 +351,12 @@ class Conductor:
         self._taken_at.setdefault((match_id, referee_id), asyncio.get_running_loop().time())
 
     async def _is_lost(self, pairing: Pairing, referee_id: str, limit: float) -> bool:
-        """False for a match that its referee has lost; one that takes it and loses it for so long lets it go overdue.
+        """Count a match that its referee has lost as overdue once `limit` seconds have passed; always returns False.
 
-        Without this a referee that forgets whatever it is given would hold a league up for ever.
+        Without this a referee that forgets every match it takes would hold up the league for ever.
         """
         if self._season.is_suspended(referee_id):
-            self._taken_at.pop((pairing.match_id, referee_id), None)  # it was gone: that time doesn't count
+            self._taken_at.pop((pairing.match_id, referee_id), None)  # it was away: that time doesn't count
             return False
         taken_at = self._taken_at.get((pairing.match_id, referee_id))
         if taken_at is not None and asyncio.get_running_loop().time() - taken_at >= limit:
@@ -364,9 +364,9 @@ class Conductor:
         return False
 
     async def _note_overdue(self, pairing: Pairing, referee_id: str) -> None:
-        """Counts a match that is overdue at a referee which is there, and finds out what its players have refused.
+        """Count an overdue match at a live referee, and ask its players what they refused.
 
-        A referee that gives no sign of life is gone: its matches wait for it, or for another.
+        A referee that doesn't answer is suspended instead: its matches wait for it, or go to another.
         """
         match_id = pairing.match_id
         self._taken_at.pop((match_id, referee_id), None)
@@ -387,11 +387,11 @@ class Conductor:
             self._season.note_call(referee_id, ok=False)
 
     def _is_silent(self, match_id: str, referee_id: str) -> bool:
-        """Whether a referee that is there has let a match go overdue as often as it may."""
+        """Whether a live referee has let a match go overdue as often as it may."""
         return self._overdue[match_id, referee_id] >= MOST_OVERDUE
 
     def _others_for(self, match_id: str, referee_id: str) -> list[str]:
-        """The referees that are there, beside this one, and may see a match through."""
+        """The ids of the other referees that are available for a match."""
         unwilling = self._refusals.get(match_id, {})
         return [
             other
@@ -403,7 +403,7 @@ class Conductor:
         ]
 
     def _is_made_void(self, pairing: Pairing, referee_id: str) -> bool:
-        """Makes a match void that its referee never reports, where there is no other to give it to."""
+        """Record a match as void if its referee never reports it and there is no other; returns whether it did."""
         match_id = pairing.match_id
         if not self._is_silent(match_id, referee_id) or self._others_for(match_id, referee_id):
             return False
@@ -420,14 +420,14 @@ class Conductor:
                 del kept[key]
 
     async def _given(self, pairing: Pairing, referee_id: str, limit: float | None = None) -> bool:
-        """Whether the referee has the match, also where its answer was lost.
+        """Send start_match; returns whether the referee has the match, also if its reply was lost.
 
-        One that was suspended in the meantime isn't asked, and nobody while the league is paused.
+        Returns False without a call if the referee is suspended or the league is paused.
         """
         await self._announcer.heard((*pairing.players, referee_id))
         if pairing.match_id in self._season.results:
             if pairing.match_id not in self._start_failures and not self._season.polls[referee_id]:
-                self._by_announcement.add(pairing.match_id)  # nothing else was said to it
+                self._by_announcement.add(pairing.match_id)  # nothing but the announcement was sent to it
             return True
         if self._season.is_paused or self._season.is_suspended(referee_id):
             return False
@@ -467,7 +467,7 @@ class Conductor:
         return True
 
     def _take_report(self, pairing: Pairing, referee_id: str, reply: object) -> None:
-        """Takes the result, where the referee's answer holds one."""
+        """Record the result if the referee's reply to start_match holds one."""
         try:
             if (report := report_in(reply)) is None:
                 return
@@ -480,13 +480,13 @@ class Conductor:
             self._log.warning("report_refused", match_id=pairing.match_id, referee_id=referee_id, why=refusal.message)
 
     def _may_fetch(self, error: CallFailed, referee_id: str) -> bool:
-        """Whether a referee that wasn't told to start a match may begin all the same: one that asks needs no server."""
+        """Whether a referee may get a match without start_match: it has no such method, or it polls."""
         return _knows_no_order(error) or (self._season.polls[referee_id] > 0 and error.code.retryable)
 
     def _start_by_announcement(self, pairing: Pairing, referee_id: str) -> bool:
-        """Whether a referee that knows no order may have begun; of most matches it has been told with their round.
+        """Let a referee without start_match begin by announcement or by polling; returns whether it may have begun.
 
-        One that asks for its matches finds this one among them.
+        Most of its matches were announced with their round; one that came to it later is announced now.
         """
         self._season.leave_waiting(pairing.match_id, referee_id)
         if self._season.polls[referee_id] and not self._manners.strict:
@@ -510,7 +510,7 @@ class Conductor:
         return self._season.schedule.rounds[pairing.round_id - 1]
 
     def _slot(self, referee: Referee) -> asyncio.Semaphore:
-        """One of the matches that a referee runs at the same time; it may return with another capacity."""
+        """The semaphore for a referee's capacity; a referee may return with another one."""
         capacity = (referee.referee_id, referee.max_concurrent_matches)
         slot = self._slots.get(capacity)
         if slot is None:
@@ -518,7 +518,7 @@ class Conductor:
         return slot
 
     async def _available_referees(self, unwilling: Container[str] = ()) -> list[Referee]:
-        """Those that answer; waits where there is none, but not for the unwilling, and until the end of a pause."""
+        """Wait until the league isn't paused and a referee is available; [] if all referees are unwilling."""
         while True:
             await self._unpaused()
             self._back.clear()
@@ -557,9 +557,9 @@ class Conductor:
             verdict.set_result(played)
 
     def _welcome(self, agent_id: str) -> None:
-        """Tells one who comes back, or a referee that comes late, what it may have missed."""
+        """Send an agent that came back, or a referee that came late, the notices it may have missed."""
         for refusals in self._refusals.values():
-            refusals.pop(agent_id, None)  # it may take them now
+            refusals.pop(agent_id, None)  # it may take these matches now
         self._forget_overdue(lambda _, referee_id: referee_id == agent_id)
         self._back.set()
         member = self._season.roster.get(agent_id)
@@ -573,6 +573,6 @@ class Conductor:
 
 
 def _knows_no_order(error: CallFailed) -> bool:
-    """Whether a referee has no method for it: it answers, but not in the words of the league."""
+    """Whether a referee seems to have no start_match method: it answered, but with no error of the league."""
     refused = isinstance(error, PeerRefused) and "error" not in error.answer
     return not refused and not error.code.retryable

@@ -1,4 +1,4 @@
-"""A game's own details of a result, kept as JSON: there are as many as matches, and few are ever looked at again."""
+"""A game's own details of a result, kept as JSON text: one per match, and rarely read again."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ import orjson
 
 
 class Details(Mapping[str, Any]):
-    """Reads as the object that it was made of; as text it takes a fraction of the memory."""
+    """A read-only mapping stored as JSON text, which takes a fraction of the memory of a dict."""
 
     __slots__ = ("_text",)
 
@@ -18,7 +18,7 @@ class Details(Mapping[str, Any]):
 
     @classmethod
     def of(cls, details: Mapping[str, Any]) -> "Details":
-        """The same details; the slow way for what the fast one doesn't take."""
+        """Encode details with orjson, or with the standard library what orjson refuses."""
         try:
             return cls(
                 bytes(memoryview(orjson.dumps(details)))

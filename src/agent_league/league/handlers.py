@@ -1,4 +1,4 @@
-"""The manager's tools: from a checked message to the season, and back to a reply."""
+"""The manager's handlers: one per method, from a checked message to the league state and back to a reply."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -27,9 +27,9 @@ BY_POLL = "matches fetched by 'get_assigned_matches'"
 
 
 class ManagerHandlers:
-    """One method a tool; what it changed is committed before it is acknowledged.
+    """One handler per method; its changes are committed before it replies.
 
-    `start` sets the league going; `registered` is told when there may be enough players to do so.
+    `start_league` starts the league; `on_registered` is called when there may be enough players to do so.
     """
 
     def __init__(
@@ -97,12 +97,12 @@ class ManagerHandlers:
         return OK
 
     def settle_report(self, params: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-        """A report whose result is missing, or contradicts its details, with the one that the details show."""
+        """Correct a report whose result is missing or contradicts its details; returns it and the deviations."""
         match_id = params.get("match_id")
         try:
             players = self._season.pairing(str(match_id)).players
         except Refusal:
-            return params, ()  # it is refused when its other fields are found right
+            return params, ()  # the unknown match is refused later, after the other fields were checked
         settled, noted = settle_by_details(params, players, self._season.league.game_parameters, self._decide)
         if noted:
             self._log.warning("result_by_details", match_id=match_id, why=noted[0], told=shown(params.get("result")))
@@ -210,7 +210,7 @@ class ManagerHandlers:
         return answer
 
     def _note_version(self, how: How, version: str) -> How:
-        """Notes a version in `league.v1` that isn't MAJOR.MINOR.PATCH; raises a Refusal in a strict league."""
+        """Note a `league.v1` version that isn't MAJOR.MINOR.PATCH; raises a Refusal in a strict league."""
         if how.protocol != PROTOCOL_V1 or is_semantic(version):
             return how
         if self._season.roster.rules.strict:
@@ -219,7 +219,7 @@ class ManagerHandlers:
 
 
 def _given(params: Mapping[str, Any], name: str, kind: type[T]) -> T:
-    """An argument of a plain method, or a Refusal."""
+    """Return an argument of a plain method; raises a Refusal if it is missing or of another type."""
     value = params.get(name)
     if value is None:
         raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {name}", missing_fields=[name])
@@ -229,7 +229,7 @@ def _given(params: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def check_version(declared: str | None) -> None:
-    """Refuses an agent whose protocol is too old."""
+    """Raise a Refusal for a protocol version that is too old or unreadable."""
     if declared is None or is_supported(declared):
         return
     code = ErrorCode.PROTOCOL_VERSION_MISMATCH if parse_version(declared) else ErrorCode.INVALID_MESSAGE_FORMAT

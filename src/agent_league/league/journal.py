@@ -1,8 +1,8 @@
-"""The journal: what the season changes, on its way to the store.
+"""The journal: queues changed rows and writes them to the store in groups.
 
-Rows that come while a commit is under way go together in the next one, so that durability costs a sync for a group and
-not for a match. Nothing is acknowledged to anybody before `committed` has returned. A store that fails is tried again
-until it works; meanwhile nobody gets an acknowledgement, and asks again.
+Rows that are queued during a commit share the next one, so that durability costs one sync per group and not per match.
+Nothing is acknowledged to an agent before `wait_for_commit` has returned. A failing store is retried until it works;
+meanwhile no call is acknowledged, and the agents repeat theirs.
 """
 
 import asyncio
@@ -18,22 +18,22 @@ from agent_league.storage.base import Deposed, Row, Store, StoreFailed, key_of
 
 T = TypeVar("T")
 Offload = Callable[..., Awaitable[Any]]
-"""Runs a blocking function with its arguments somewhere else than in the event loop."""
+"""Runs a blocking function with its arguments outside the event loop."""
 GROUP_SECONDS = 0.004
-"""Between two commits, so that more rows come together; the first after a pause is made at once."""
+"""Minimum time between two commits, to group rows; the first commit after a pause is made at once."""
 TRY_SECONDS = 5.0
-"""So often at the most an idle store is tried."""
+"""Minimum time between two trial writes to an idle store."""
 LAST_SECONDS = 5
-"""How long the last rows may take when a manager is stopped."""
+"""How long `close` waits for the last rows to be written."""
 
 
 async def in_line(function: Callable[..., T], *args: Any) -> T:
-    """Runs it right here, for stores that don't block and loops without threads."""
+    """Run a function in the event loop, for stores that don't block and loops without threads."""
     return function(*args)
 
 
 class Journal:
-    """Writes the rows of one season."""
+    """Writes the rows of one season to the store."""
 
     def __init__(
         self,
@@ -56,14 +56,14 @@ class Journal:
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._worker: asyncio.Task[None] | None = None
         self.on_trouble: Callable[[str | None], None] = lambda _: None
-        """Told why the store can't be used, once, and None when it can again."""
+        """Called once with the reason when the store fails, and with None when it works again."""
         self.on_commit: Callable[[], None] = lambda: None
-        """Told after each commit, before those who waited for it go on."""
+        """Called after each commit, before those who wait for it go on."""
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Gets an exception where the season can't be kept any longer."""
+        """Gets an exception when the season can't be saved any more; it never gets a result."""
 
     def note(self, row: Row) -> None:
-        """Queues a row; one of the same key that still waits is replaced, in its place."""
+        """Queue a row; it replaces a queued one of the same key, at its position."""
         self._rows[key_of(row)] = row
         self._noted += 1
         if self._worker is None or self._worker.done():
@@ -76,11 +76,11 @@ class Journal:
 
     @property
     def trouble(self) -> str | None:
-        """What is wrong with the store by its looks; None where nothing is, or where nobody can see it."""
+        """What a look at the store finds wrong with it; None if nothing, or if the store has no such check."""
         return getattr(self._store, "trouble", None)
 
     def try_store(self) -> bool:
-        """Whether it is time to write something, so that it shows whether that works."""
+        """Whether an idle store is due for a trial write; if so, the next one is due STORE_TRIAL_SECONDS later."""
         now = asyncio.get_running_loop().time()
         is_time = not self._rows and now >= self._tried + TRY_SECONDS
         if is_time:
@@ -88,7 +88,7 @@ class Journal:
         return is_time
 
     async def committed(self) -> None:
-        """Waits until everything noted so far is on disk."""
+        """Wait until everything queued so far is on disk; raises a Refusal if that can't happen any more."""
         if self._written >= self._noted:
             return
         if self.broken.done():
@@ -98,7 +98,7 @@ class Journal:
         await done
 
     async def close(self) -> None:
-        """Writes what is left, as far as that is possible, and lets go of the store."""
+        """Write the queued rows if the store allows it in time, and close the store."""
         if self._worker and not self._worker.done():
             _, late = await asyncio.wait({self._worker}, timeout=LAST_SECONDS)
             if late:
@@ -123,7 +123,7 @@ class Journal:
                     _, done = self._waiting.popleft()
                     if not done.done():
                         done.set_result(None)
-        except Exception as error:  # noqa: BLE001 - whatever it is, this season is no longer kept
+        except Exception as error:  # noqa: BLE001 - after any error the season can't be saved any more
             self._break(error)
 
     async def _write(self, rows: list[Row]) -> None:
@@ -150,7 +150,7 @@ class Journal:
             sentence = f"the league can't be saved any more: {error!r}"
         if not self.broken.done():
             self.broken.set_exception(LeagueFailed(sentence))
-            self.broken.exception()  # whoever doesn't ask doesn't want to know
+            self.broken.exception()  # marks it as retrieved, so that asyncio doesn't warn
         self._tell_waiting(_stopped())
 
     def _tell_waiting(self, why: Refusal) -> None:

@@ -1,6 +1,6 @@
-"""What was said in finished matches, as far as their files lie in the manager's own SHARED folder.
+"""Transcripts of finished matches, read from match files in the manager's own SHARED folder.
 
-A file counts only where it tells of the match that the league has recorded; an earlier league may have left others.
+A file counts only if it matches the recorded result; an earlier league may have left files of the same name.
 """
 
 import asyncio
@@ -22,47 +22,47 @@ from agent_league.storage.paths import DataPaths
 
 LARGEST_FILE = 16 * 1024 * 1024
 LARGEST_TRANSCRIPT = 256 * 1024
-"""Bytes of a transcript in an answer: twice as much, as real MCP sends it, is still below a message's limit."""
+"""Bytes of a transcript in an answer: MCP sends it twice, which is still below the message size limit."""
 MOST_KEPT = 32
-"""Transcripts that are kept as they were told last."""
+"""Transcripts that are cached as they were answered last."""
 SIGNS_OF_TOKENS = (b"tok-", b"eyJ")
-"""One of them is in every token."""
+"""Every token contains one of these."""
 DIRECTIONS = ("sent", "received", "failed", "drawn")
 LEFT_OUT = {"at": "", "direction": "sent"}
-"""In the place of an entry that isn't told."""
+"""Stands for an entry that doesn't fit into the answer."""
 
 REPORTED = "reported"
-"""True in the file of a match whose referee isn't ours: the manager wrote it from the report, without a transcript."""
+"""Key of a flag in files that the manager wrote itself from a guest referee's report, without a transcript."""
 
 ReadEntry = Callable[[bytes], Any]
-"""From the text of an entry to the entry."""
+"""Parses the JSON text of one transcript entry."""
 Told = tuple[list[Any] | None, str | None]
-"""A transcript, and what there is to say of it."""
+"""The transcript, or None, and a note on what is missing or where it is kept."""
 
 
 class BadMatchFile(Exception):
-    """Something that is no match file, or not the one that was looked for: why, in half a sentence."""
+    """A file that is no match file, or of another match; the message says why in half a sentence."""
 
 
 class NotThere(BadMatchFile):
-    """There is no file, or only one that an earlier league left."""
+    """There is no file of this match, or only one that an earlier league left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filed:
-    """What a SHARED folder has of a finished match."""
+    """What a SHARED folder holds of a finished match."""
 
     place: str
-    """Where its file belongs, inside the folder."""
+    """Where its file belongs, relative to the folder."""
     content: dict[str, Any] | None = None
-    """With an object as `result`, and a transcript of entries."""
+    """The file's content, with an object as `result` and a list of entries as `transcript`; or None."""
     shortfall: str = ""
-    """Why there is none: where else it is, or what is wrong with it."""
+    """Why there is no content: where else the file is, or what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A transcript as it was told, and what it was read from."""
+    """A transcript as it was answered, and what identifies the files it was read from."""
 
     source: tuple[Any, ...]
     shown: bytes
@@ -70,7 +70,7 @@ class _Kept:
 
 
 class MatchFiles:
-    """Reads transcripts, off the event loop: one at a time, and each once as long as its files don't change."""
+    """Reads transcripts outside the event loop, one at a time, and caches them until their files change."""
 
     def __init__(self, home: Path, league_id: str, offload: Offload) -> None:
         self._paths = DataPaths(home)
@@ -80,13 +80,13 @@ class MatchFiles:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
     async def transcript(self, result: MatchResult, referee_id: str | None) -> Told:
-        """What was said in a finished match, or where that is kept."""
+        """Read the transcript of a finished match; without one, the note says where it is kept."""
         async with self._reading:  # a file has up to 16 MB, and several times that while it is read
             found = await self._offload(self._find, result, referee_id)
         return (orjson.loads(found.shown), found.note) if isinstance(found, _Kept) else (None, found)
 
     def _find(self, result: MatchResult, referee_id: str | None) -> _Kept | str:
-        """The transcript, read anew only where its files have changed; or why there is none."""
+        """Return the cached transcript, read again if its files have changed, or why there is none."""
         places = _places(self._paths, self._league_id, result.match_id, referee_id)
         source = (result, referee_id, *map(_state_of, places))
         kept = self._kept.pop(result.match_id, None)
@@ -102,7 +102,7 @@ class MatchFiles:
 
 
 class _FirstEntries:
-    """Reads the entries of a transcript, and keeps as many as an answer has room for; the others are counted."""
+    """Parses transcript entries and keeps as many as fit into an answer; the others become OMITTED_ENTRY."""
 
     def __init__(self) -> None:
         self._room = LARGEST_TRANSCRIPT
@@ -118,7 +118,7 @@ class _FirstEntries:
 
 
 def _shown(filed: Filed) -> tuple[bytes, str | None]:
-    """As much of a transcript as an answer has room for, as JSON, and what is missing."""
+    """Encode the entries that fit into an answer as a JSON list, with a note if some are missing."""
     entries = filed.content["transcript"] if filed.content else []
     shown = list(_first(entries))
     told = b"[%b]" % b",".join(shown)
@@ -128,13 +128,13 @@ def _shown(filed: Filed) -> tuple[bytes, str | None]:
 
 
 def _places(paths: DataPaths, league_id: str, match_id: str, referee_id: str | None) -> list[Path]:
-    """Where the file of a match may be; until its report is acknowledged it waits beside its place."""
+    """Where the file of a match may be: at its place or, until its report is acknowledged, as a proposal beside it."""
     proposal = [paths.match_proposal(league_id, match_id, referee_id)] if referee_id else []
     return [paths.match(league_id, match_id), *proposal]
 
 
 def _state_of(path: Path) -> tuple[int, int, int] | None:
-    """What changes whenever a file is written anew; None where there is none."""
+    """Inode, size and mtime, which change with every write; None if there is no file."""
     try:
         found = path.stat()
     except OSError:
@@ -149,7 +149,7 @@ def read_match(
     referee_id: str | None,
     read_entry: ReadEntry | None = None,
 ) -> Filed:
-    """The file of a finished match; `read_entry` may keep less of its transcript than all."""
+    """Read the file of a finished match; `read_entry` parses one entry and may shorten it."""
     places = _places(paths, league_id, result.match_id, referee_id)
     place, wrong = places[0].relative_to(paths.home).as_posix(), ""
     for path in places:
@@ -167,7 +167,7 @@ def read_match(
 
 
 def recorded_match(season: Season, result: MatchResult) -> dict[str, Any]:
-    """What the league itself knows of a finished match, in the form of a match file without its transcript."""
+    """Build the content of a match file, without a transcript, from what the league knows of a finished match."""
     status, winner = result.reported
     return {
         "round_id": result.round_id,
@@ -189,7 +189,7 @@ def recorded_match(season: Season, result: MatchResult) -> dict[str, Any]:
 
 
 def load_match_file(path: Path, read_entry: ReadEntry | None = None) -> dict[str, Any]:
-    """The object in a match file, whatever it says but for tokens; raises BadMatchFile."""
+    """Load the JSON object in a match file, with tokens redacted; raises BadMatchFile."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise BadMatchFile(f"larger than {LARGEST_FILE // 1024**2} MB")
@@ -214,7 +214,7 @@ def _read_without_tokens(text: bytes) -> Any:
 
 
 def tells_of(content: Mapping[str, Any], result: MatchResult, referee_id: str | None) -> bool:
-    """Whether a file is that of the match that the league has recorded."""
+    """Whether a file's content belongs to this recorded result."""
     told = content.get("result")
     if not isinstance(told, dict):
         return False
@@ -241,7 +241,7 @@ def _public(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _first(entries: list[Any]) -> Iterator[bytes]:
-    """As many entries as an answer has room for, as JSON."""
+    """Encode entries as JSON until an answer has no more room."""
     room = LARGEST_TRANSCRIPT
     for entry in entries:
         written = orjson.dumps(_public(entry))

@@ -1,4 +1,4 @@
-"""The manager's signatures: what vouches for its own calls, and for the referees of its matches."""
+"""Tokens signed by the manager: for its own calls, and for referees to show the players of a match."""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from agent_league.model.schedule import Pairing
 from agent_league.protocol.tokens import SigningKey
 
 CALLS_SECONDS = 600
-"""How long a token for the manager's own calls is valid; a new one is made after half of that."""
+"""Lifetime of a token for the manager's own calls; it is renewed after half of that."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchPass:
-    """What a referee shows the players of one match."""
+    """The tokens that a referee shows the players of one match."""
 
     shared: str
-    """Good at both players; for referees that know no other."""
+    """Valid at both players; for referees that use one token per match."""
     by_player: Mapping[str, str]
-    """Good at one player alone, so that neither can use it to question the other."""
+    """By player id: valid at that player alone, so that it can't use the token at its opponent."""
 
 
 class Passes:
-    """Signs for one league."""
+    """Signs and caches the manager's tokens for one league."""
 
     def __init__(
         self, key: SigningKey, league_id: str, clock: Clock, match_seconds: float, endpoint: str | None = None
@@ -42,7 +42,7 @@ class Passes:
         return self._key.public
 
     def for_call(self, agent_id: str) -> str:
-        """The token beside a call of ours to this agent."""
+        """Return a valid token for the manager's calls to this agent, signing a new one if needed."""
         now = self._clock.now()
         known = self._calls.get(agent_id)
         if known is not None and now < known[1]:
@@ -59,14 +59,14 @@ class Passes:
         return token
 
     def match_key(self, agent_id: str) -> str:
-        """What is given to a player that knows match tokens, for it alone."""
+        """Return the symmetric key by which this player checks match tokens."""
         key = self._match_keys.get(agent_id)
         if key is None:
             key = self._match_keys[agent_id] = self._key.match_key(agent_id)
         return key
 
     def for_match(self, pairing: Pairing, referee_id: str, keyed: Container[str] = ()) -> MatchPass:
-        """`keyed`: the players that have a match key."""
+        """Sign the tokens of a match for its referee; `keyed` are the players that have a match key."""
 
         def signed(*audience: str, key: str | None = None) -> str:
             return self._key.match_token(

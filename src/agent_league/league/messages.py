@@ -1,6 +1,6 @@
-"""What the manager says, in `league.v2`: from the season to messages.
+"""The manager's messages in `league.v2`, built from the league state.
 
-What goes out often is written as it travels, in the order of its model's fields, and not read again.
+Frequent messages are built directly in wire form, in the order of their model's fields, without validation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ SENDER = str(Role.LEAGUE_MANAGER)
 
 
 class ManagerWords:
-    """Writes the manager's messages."""
+    """Builds the manager's messages in `league.v2`."""
 
     def __init__(self, season: Season, clock: Clock, passes: Passes, system: SystemConfig) -> None:
         self._season = season
@@ -60,9 +60,9 @@ class ManagerWords:
     def round_announcement(
         self, round_: Round, plan: Mapping[str, str], role: Role, referee_id: str | None = None
     ) -> dict[str, Any]:
-        """The referees' copy carries the players' endpoints, the players' copy does not.
+        """Build the announcement of a round; only the referees' copy has the players' endpoints.
 
-        With `referee_id`, the copy for a referee that isn't ours and may know no other start of its matches.
+        With `referee_id`, the copy for a guest referee, which holds the tokens to start its matches by itself.
         """
         players, referees = self._season.roster.players(), self._season.roster.referees()
         matches = []
@@ -176,7 +176,7 @@ class ManagerWords:
         return v2.LeagueQueryResponse.write(**self._envelope(conversation_id), **fields)
 
     def _limits(self, protocols: set[str]) -> dict[str, Any]:
-        """What a referee goes by in a match of players of these protocols; the invitation's limit is the dialect's."""
+        """Time limits and retries for a match; how long a player may take to join depends on its protocol."""
         timeouts, retry = self._system.timeouts, self._system.retry_policy
         v1_join = timeouts.v1_game_join_ack_timeout_sec
         return {
@@ -220,7 +220,7 @@ class ManagerWords:
 
 
 def in_words_of_others(referee_id: str, *players: Mapping[str, Any]) -> dict[str, Any]:
-    """What a referee that isn't ours may look for in the start of a match, beside what ours do."""
+    """Extra fields of start_match under the names that guest referees may look for."""
     told = {"id": "player_id", "name": "display_name", "endpoint": "endpoint"}
     numbered = {
         f"player{number}_{name}": player[field]

@@ -1,4 +1,4 @@
-"""What the manager says to players of `league.v1`: its notices, out of the season."""
+"""The manager's notices to players of `league.v1`, built from the league state."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,11 +14,11 @@ from agent_league.protocol.v1.ids import conversation_uuid, player_id_v1
 from agent_league.protocol.v1.rounds import win_rate
 
 MOST_MATCHES = 5000
-"""In an announcement, which must not outgrow what an agent takes: of a larger league it names the first rounds."""
+"""Matches in an announcement, to keep it below message size limits; a larger league names its first rounds."""
 
 
 class ManagerWordsV1:
-    """Writes the manager's notices in `league.v1`."""
+    """Builds the manager's notices in `league.v1`."""
 
     def __init__(self, season: Season, clock: Clock) -> None:
         self._season = season
@@ -82,7 +82,7 @@ class ManagerWordsV1:
 
 
 def _rankings(table: Table) -> list[dict[str, Any]]:
-    """Players that are level share a rank."""
+    """The ranking in wire form; players that are level share a rank."""
     return [
         {"rank": row.rank, "player_id": player_id_v1(row.player_id), "wins": row.wins, "losses": row.losses}
         for row in table.shared_rows()

@@ -1,4 +1,4 @@
-"""How a league stands, in numbers: read from the season whenever somebody asks."""
+"""The league's gauges for metrics, read from the league state on request."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from agent_league.model.results import ending_of
 
 
 def readings_of(season: Season, meter: Meter, queues: Mapping[str, int]) -> Readings:
-    """All numbers of a league; `queues` are those that the season doesn't know."""
+    """Collect all gauges of a league; `queues` are queue lengths that the state doesn't know."""
     given = sum(season.matches_in_hand().values())
     lengths = {**queues, "matches_given": given, "matches_due": len(season.schedule.pairings) - len(season.results)}
     members = [(member.agent_id, member.role, member) for member in season.roster]

@@ -1,6 +1,6 @@
-"""What the players of a match have refused, asked of themselves: often the only trace of why a referee never reports.
+"""Asks the players of a match what they refused: often the only trace of why a referee never reports.
 
-Only registered players are asked. Their words are strangers' text: read with bounds, and made safe to be shown.
+Only registered players are asked. Their answers are strangers' text: bounded, redacted and made printable.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from agent_league.protocol.methods import METHODS
 
 METHOD = "get_player_state"
 MOST_READ = 100
-"""Entries of an answer that are looked at."""
+"""Entries of an answer that are read, from its end."""
 MOST_SHOWN = 3
-"""Of one player."""
+"""Refusals of one player that are shown."""
 LONGEST_SENTENCE = 160
 CODE = re.compile(r"E\d{3}", re.ASCII)
 
 
 class PlayerRefusals:
-    """Asks players what they refused in a match."""
+    """Collects what players refused in a match."""
 
     def __init__(self, season: Season, passes: Passes, line: Line, limit: float) -> None:
         self._season = season
@@ -38,7 +38,7 @@ class PlayerRefusals:
         self._limit = limit
 
     async def collect(self, match_id: str, player_ids: Iterable[str]) -> list[str]:
-        """A sentence for each refusal that these players know of; none of those who don't answer."""
+        """Return a sentence for each refusal by these players; one that doesn't answer adds none."""
         answers = await asyncio.gather(*(self._ask(player_id, match_id) for player_id in player_ids))
         return [sentence for answer in answers for sentence in answer]
 
@@ -55,7 +55,7 @@ class PlayerRefusals:
 
 
 def read_refusals(answer: Any, match_id: str) -> list[str]:
-    """What was refused in a match, by a player's own answer: each thing once, the latest last."""
+    """Parse a player's answer into sentences on its refusals in a match, each once, the latest last."""
     found = answer.get("refusals") if isinstance(answer, dict) else None
     entries = found[-MOST_READ:] if isinstance(found, list) else []
     return list(dict.fromkeys(_sentences(entries, match_id)))[-MOST_SHOWN:]

@@ -1,4 +1,4 @@
-"""The manager's files and log: `standings.json`, `rounds.json` and `league.log.jsonl` follow the season."""
+"""The manager's files and log, which follow the league state: `standings.json`, `rounds.json`, `league.log.jsonl`."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +18,7 @@ from agent_league.storage.repositories import MatchRepository, RoundsRepository,
 
 
 class Records:
-    """Listens to a season and writes down what it says."""
+    """Listens to the events of a league and writes its files and log."""
 
     def __init__(self, season: Season, home: Path, clock: Clock, log: JsonLogger) -> None:
         self._season = season
@@ -29,27 +29,27 @@ class Records:
         self._rounds = RoundsRepository(season.league_id, home)
         self._projection = Projection(self._ask, log)
         self._written: dict[int, tuple[str, orjson.Fragment]] = {}
-        """By round: its status, and how it stands in the file until something in it changes."""
+        """By round id: its status and its encoded JSON, valid until one of its matches changes."""
         self._due = False
         self._matches = MatchRepository(season.league_id, home)
         self._given_at: dict[str, str] = {}
-        """When matches were given to referees that aren't ours."""
+        """By match id: when it was assigned to a guest referee."""
         self._reported: list[tuple[MatchResult, str]] = []
-        """Their results, and when they came; their files are still to be written."""
+        """Results from guest referees, and when they came, whose files are still to be written."""
         season.listen(self._on_event)
 
     def refresh(self) -> None:
-        """Brings the files in line with a season that was taken up."""
+        """Schedule a write after an earlier season was resumed."""
         self._projection.changed()
 
     def committed(self) -> None:
-        """Told after each commit: whoever can commit is the manager, and the files are its own."""
+        """Write the files that are due; called after each commit, which proves that this manager still owns them."""
         self._write_reported()
         if self._due:
             self._write()
 
     def drop(self) -> None:
-        """Leaves the files as they are: they are another manager's now."""
+        """Discard pending writes: the files belong to another manager now."""
         self._projection.drop()
         self._reported.clear()
         self._due = False
@@ -84,10 +84,10 @@ class Records:
                 self._log.info(type(event).__name__, **brief(event))
         self._projection.changed()
         if isinstance(event, LeagueCompleted):
-            self._projection.flush()  # with the commit of the end; once it is told, nobody may be left to write it
+            self._projection.flush()  # the process may stop once the end is announced
 
     def _ask(self) -> None:
-        """The files are written with the next commit, so that a manager that was replaced doesn't write them."""
+        """Let the next commit write the files, so that a manager that was replaced doesn't write them."""
         self._due = True
         self._season.touch()
 
@@ -99,7 +99,7 @@ class Records:
             self._log.error("write_failed", error=str(error))
 
     def _write_reported(self) -> None:
-        """Writes the files of matches whose referees aren't ours and leave none here."""
+        """Write the files of matches of guest referees, which leave none here."""
         reported, self._reported = self._reported, []
         for result, at in reported:
             try:
@@ -112,20 +112,20 @@ class Records:
         with suppress(BadMatchFile):
             path = self._matches.paths.match(self._season.league_id, result.match_id)
             if tells_of(load_match_file(path), result, self._season.assigned.get(result.match_id)):
-                return  # its referee shares this folder, and has written more than we know
+                return  # its referee shares this folder and wrote a fuller file
         states = [{"state": MatchState.WAITING_FOR_PLAYERS, "at": given_at}, {"state": MatchState.FINISHED, "at": at}]
         content = {**recorded_match(self._season, result), REPORTED: True, "lifecycle": states, "transcript": []}
         self._matches.save(result.match_id, content)
 
     def save(self) -> None:
-        """Writes both files as the season stands now."""
+        """Write both files from the current state."""
         now = format_utc(self._clock.now())
         rows = [row.as_dict() for row in self._season.standings()]
         self._standings.save(rows, self._season.rounds_completed, now)
         self._projection.wrote(self._rounds.save([*map(self._round, self._season.schedule.rounds)], now))
 
     def _round(self, round_: Round) -> orjson.Fragment:
-        """A round as it stands in the file: most of them have not changed since the last time."""
+        """Return a round as JSON, from the cache unless it changed."""
         status = self._queries.round_status(round_.round_id)
         known = self._written.get(round_.round_id)
         if known is None or known[0] != status:

@@ -1,4 +1,4 @@
-"""Answers to questions about a season; read-only."""
+"""Answers to queries about a league, as JSON objects; read-only."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,13 +11,13 @@ from agent_league.protocol.checks import shown
 
 
 class Queries:
-    """The four queries, and the plain tools beside them."""
+    """The four query types of LEAGUE_QUERY, and the plain read-only methods."""
 
     def __init__(self, season: Season) -> None:
         self._season = season
 
     def answer(self, query_type: str, params: Mapping[str, Any], asker: str) -> dict[str, Any]:
-        """Raises a Refusal where the question names somebody unknown."""
+        """Answer a LEAGUE_QUERY; raises a Refusal if it names an unknown player."""
         match query_type:
             case "GET_STANDINGS":
                 return self.standings()
@@ -38,7 +38,7 @@ class Queries:
         }
 
     def schedule(self) -> dict[str, Any]:
-        """The schedule; before the start, what it would be with those who are registered."""
+        """The schedule; before the start, a preview for the players registered now."""
         schedule = self._schedule()
         return {
             "league_id": self._season.league_id,
@@ -52,7 +52,7 @@ class Queries:
         return {**self._matches_of(round_), "status": self.round_status(round_.round_id)}
 
     def round(self, round_id: int) -> dict[str, Any]:
-        """One round; raises a Refusal where there is none of that number."""
+        """One round with its matches; raises a Refusal if there is none of that number."""
         rounds = self._schedule().rounds
         found = next((round_ for round_ in rounds if round_.round_id == round_id), None)
         if found is None:
@@ -77,7 +77,7 @@ class Queries:
         return "RUNNING" if round_id <= self._season.current_round else "PENDING"
 
     def match(self, match_id: str) -> dict[str, Any]:
-        """One match without what was said in it; raises a Refusal where there is none of that id."""
+        """One match without its transcript; raises a Refusal if there is none of that id."""
         season = self._season
         pairing, result = season.pairing(match_id), season.results.get(match_id)
         names = {player_id: player.display_name for player_id, player in season.roster.players().items()}
@@ -107,7 +107,7 @@ class Queries:
         }
 
     def player(self, player_id: str) -> dict[str, Any]:
-        """One player with all its matches; raises a Refusal where nobody has that id."""
+        """One player with all its matches; raises a Refusal if there is none of that id."""
         self._player({"player_id": player_id}, "", "player_id")
         pairings = (pairing for pairing in self._season.schedule.pairings if player_id in pairing.players)
         return {
@@ -117,7 +117,7 @@ class Queries:
         }
 
     def next_match(self, player_id: str) -> dict[str, Any]:
-        """The player's next match without a result, or null after its last."""
+        """The player's next match without a result, or null if there is none."""
         results = self._season.results
         open_ones = (
             pairing
@@ -141,7 +141,7 @@ class Queries:
         }
 
     def _schedule(self) -> Schedule:
-        """The schedule; before the start, that of those who are registered."""
+        """The schedule, or before the start its preview."""
         return self._season.schedule if self._season.schedule.rounds else self._season.preview()
 
     def _player(self, params: Mapping[str, Any], asker: str, field: str = "query_params.player_id") -> str:

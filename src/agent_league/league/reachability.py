@@ -1,4 +1,4 @@
-"""Knocking at suspended agents' doors, beside the league and not in its way."""
+"""Probes suspended agents in the background until they answer again."""
 
 import asyncio
 from contextlib import suppress
@@ -18,7 +18,7 @@ QUESTIONS = {Role.PLAYER: "get_player_state", Role.REFEREE: "get_match_state"}
 
 
 class Prober:
-    """After each suspension asks again, at growing intervals; any answer counts as a sign of life."""
+    """Probes each suspended agent at an interval that doubles with every suspension; any answer reactivates it."""
 
     def __init__(self, season: Season, passes: Passes, line: Line, system: SystemConfig) -> None:
         self._season = season
@@ -32,13 +32,13 @@ class Prober:
         season.listen(self._on_event)
 
     def resume(self) -> None:
-        """Goes on with those who were suspended before this manager started."""
+        """Probe the agents that were suspended before this manager started."""
         for member in self._season.roster:
             if member.state is AgentState.SUSPENDED:
                 self._begin(member.agent_id)
 
     def tell_address(self) -> None:
-        """Calls every agent of ours once: the token beside the call says where a manager that has moved is now."""
+        """Call every own agent once: the call's token carries the address of a manager that has moved."""
         for member in self._season.roster:
             if member.is_ours:
                 self._calls.add(call := asyncio.create_task(self._call(member)))
@@ -63,11 +63,11 @@ class Prober:
 
     def _begin(self, agent_id: str) -> None:
         if self._season.is_barred(agent_id):
-            return  # whatever it answers, it stays where it is
+            return  # an answer wouldn't bring it back
         count = self._suspensions[agent_id] = self._suspensions.get(agent_id, 0) + 1
         wait = self._first_wait * 2 ** min(count - 1, 6)
         if earlier := self._probes.get(agent_id):
-            earlier.cancel()  # it came back by itself, and is gone again
+            earlier.cancel()  # left from an earlier suspension
         self._probes[agent_id] = asyncio.create_task(self._probe(agent_id, wait))
 
     async def _probe(self, agent_id: str, wait: float) -> None:

@@ -1,4 +1,4 @@
-"""Rebuilding the files of a league from the store: they are projections, and may be lost."""
+"""Rebuilds the files of a league from the store; they are projections and may be lost."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ from agent_league.storage.repositories import MatchRepository
 
 
 def rebuild(saved: Saved, league: LeagueConfig, system: SystemConfig, home: Path, clock: Clock) -> list[Path]:
-    """Writes `standings.json` and `rounds.json` anew, and the file of each finished match that has none."""
+    """Write `standings.json`, `rounds.json` and missing match files again; returns the paths written."""
     with naming_damage(league.league_id):
         season = Season(league_of(saved, league), system, saved.season, keep=lambda _: None)
         season.restore(saved)
@@ -31,7 +31,7 @@ def rebuild(saved: Saved, league: LeagueConfig, system: SystemConfig, home: Path
 
 
 def _missing_matches(season: Season, files: MatchRepository) -> Iterator[Path]:
-    """What its referee wrote, where that waits to be accepted; else the result, which is what the league knows."""
+    """Write the missing match files: the referee's proposal if there is one, else what the league knows."""
     for match_id, result in season.results.items():
         if files.load(match_id) is None:
             try:

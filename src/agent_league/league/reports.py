@@ -1,6 +1,6 @@
-"""Reports: from what a referee says of a match to the result that the league records.
+"""Reports: from a referee's report of a match to the result that the league records.
 
-What the details of a match say of its result is known to whoever knows the game, and is asked of a `Decide`.
+Deriving a result from a game's own details needs the game's rules, and is left to a `DeriveResult` function.
 """
 
 import re
@@ -20,39 +20,39 @@ from agent_league.protocol.tolerance import candidates
 from agent_league.protocol.v2.results import ReportedResult
 
 LONGEST_DETAILS = 64 * 1024
-"""Bytes of a game's own details that are kept with a result."""
+"""Bytes of a game's own details that are stored with a result."""
 MOST_NOTES = 20
 LONGEST_NOTE = 200
-"""Of what a referee says it put up with."""
+"""Limits for the deviations that a referee reports of a player."""
 ENDINGS = {str(termination): termination for termination in Termination}
 TECHNICAL = re.compile(
     r"technical|time.?out|timed|forfeit|disqualif|no.?show|walkover|abort|void|invalid|"
     + "|".join(str(termination) for termination in Termination if termination is not Termination.NORMAL),
     re.IGNORECASE,
 )
-"""How a report says that somebody didn't play a match to its end."""
+"""Words in a report that say that a player didn't play the match to its end."""
 SAYS_HOW_IT_ENDED = ("status", "reason", "termination", "terminations", "termination_reason", "technical_loss")
 UNTOLD = "a report without a result, booked by its details"
 CONTRADICTED = "a report whose result contradicts its details, booked by these"
 LEAGUES_OWN = (OVERRULED, UNREPORTED)
-"""Details that only the league itself may give."""
+"""Keys of the details that only the league itself may set."""
 NOTHING: Mapping[str, tuple[str, ...]] = {}
-"""Shared by the many results in which nothing was put up with."""
+"""Shared by the many results without deviations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the details of a match show: its winner, or a draw."""
+    """The result that the details of a match show: a winner, or a draw (None)."""
 
     winner: str | None
 
 
 Decide = Callable[[Mapping[str, Any], Sequence[str], Mapping[str, Any]], Decision | None]
-"""From the details of a report, the two players and the game's parameters; None where these decide nothing."""
+"""From the details of a report, the two players and the game's parameters; None if they show no result."""
 
 
 def report_in(reply: Any) -> dict[str, Any] | None:
-    """The report in the reply of a referee that plays the match before it answers; it isn't read yet."""
+    """Find the unparsed report in the reply of a referee that plays the match before it replies, or None."""
     for _, found in candidates(reply):
         told = found.get("result", found)
         if isinstance(told, dict) and ("winner" in told or isinstance(told.get("details"), dict)):
@@ -61,16 +61,16 @@ def report_in(reply: Any) -> dict[str, Any] | None:
 
 
 def read_report(report: Mapping[str, Any]) -> ReportedResult | None:
-    """The result of a report that came in a reply; None where it names none. Raises a Refusal."""
+    """Parse the result of a report that came in a reply; None if it names no winner. Raises a Refusal."""
     return read_fields(ReportedResult, report["result"]) if "winner" in report["result"] else None
 
 
 def settle_by_details(
     report: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any], decide: Decide
 ) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """A report with the result that its own details show, and what is noted of it.
+    """Correct a report to the result that its own details show; returns it and the deviations.
 
-    It stays as it came if it says the same, if its details decide nothing, and if it tells of a technical loss.
+    It stays unchanged if it agrees with its details, if these show no result, and if it names a technical loss.
     """
     told = report.get("result")
     result = told if isinstance(told, dict) else {}
@@ -86,7 +86,7 @@ def settle_by_details(
 
 
 def _says(result: Mapping[str, Any], decision: Decision) -> bool:
-    """Whether a report tells the result that its details show."""
+    """Whether a reported result is the one that its details show."""
     status = Outcome.WIN if decision.winner else Outcome.DRAW
     score = result.get("score")
     pointless = isinstance(score, dict) and bool(score) and not any(score.values())
@@ -95,12 +95,12 @@ def _says(result: Mapping[str, Any], decision: Decision) -> bool:
 
 
 def _tells_of_failure(*parts: Mapping[str, Any]) -> bool:
-    """Whether a report names a technical loss, by its status, reason or termination."""
+    """Whether a report names a technical loss in its status, reason or termination."""
     return any(TECHNICAL.search(str(part[name])) for part in parts for name in SAYS_HOW_IT_ENDED if part.get(name))
 
 
 def read_result(pairing: Pairing, reported: ReportedResult, scoring: Scoring) -> MatchResult:
-    """A reported result as the league records it; a report without `status` is told by its winner and score."""
+    """Build the result to record; without `status` the outcome is inferred. Raises a Refusal if contradictory."""
     players = pairing.players
     if reported.winner is not None and reported.winner not in players:
         raise Refusal(
@@ -134,7 +134,7 @@ def read_result(pairing: Pairing, reported: ReportedResult, scoring: Scoring) ->
         round_id=pairing.round_id,
         players=players,
         outcome=outcome,
-        winner=None if reported.winner is None else players[players.index(reported.winner)],  # the string that is known
+        winner=None if reported.winner is None else players[players.index(reported.winner)],  # reuses the known string
         details=_kept(reported.details),
         terminations=terminations,
         tolerated=tolerated or NOTHING,
@@ -142,7 +142,7 @@ def read_result(pairing: Pairing, reported: ReportedResult, scoring: Scoring) ->
 
 
 def _outcome(reported: ReportedResult, scoring: Scoring) -> Outcome:
-    """Who neither won nor drew has failed: without a winner, and without a point where a draw gives some."""
+    """Infer the outcome: no winner and no points, although a draw gives some, is a technical loss."""
     if reported.winner:
         return Outcome.WIN
     pointless = bool(reported.score) and not any(reported.score.values())
@@ -150,9 +150,9 @@ def _outcome(reported: ReportedResult, scoring: Scoring) -> Outcome:
 
 
 def _kept(details: Mapping[str, Any]) -> Details:
-    """A game's own details; of what is far too long to be any, the length alone.
+    """Return a game's details as they are stored: tokens redacted, reserved keys left out.
 
-    Whoever looks on sees them: tokens in them are struck out. And who overrules is the league.
+    They are shown to the public. Of details that are too long only the length is kept.
     """
     size = len(orjson.dumps(details))
     if size > LONGEST_DETAILS:

@@ -1,4 +1,4 @@
-"""Taking up a league from the store: where an earlier manager left it, or from the beginning."""
+"""Loads a league from the store, where an earlier manager left it, or creates a new season."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def open_store(home: Path, address: str | None) -> "SqlStore":
-    """The store that a manager keeps its league in."""
+    """Open the SQL store of a manager; `address` None means the file in its home."""
     from agent_league.storage.sql import SqlStore, store_address  # noqa: PLC0415 - only managers need a database
 
     return SqlStore(store_address(home, address))
 
 
 def taken_up(store: Store, league: LeagueConfig, clock: Clock) -> Saved:
-    """The season of a league, or a new one; a finished one is put aside by whoever wants another."""
+    """Load the current season of a league or create one; a finished season is loaded too, until it is put aside."""
     saved = store.open(league.league_id)
     if saved is not None:
         return saved
@@ -34,7 +34,7 @@ def taken_up(store: Store, league: LeagueConfig, clock: Clock) -> Saved:
 
 @contextmanager
 def naming_damage(league_id: str) -> Iterator[None]:
-    """Inside, what the store holds is read; a UserError where somebody has damaged it."""
+    """Context in which stored data is read: errors in the data become a UserError that names the damage."""
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, LookupError) as error:
@@ -42,7 +42,7 @@ def naming_damage(league_id: str) -> Iterator[None]:
 
 
 def league_of(saved: Saved, league: LeagueConfig) -> LeagueConfig:
-    """The rules of a league stand once it has started; until then its file counts."""
+    """Return the stored settings once the league has started; until then those of its file."""
     if saved.season.phase == "REGISTRATION":
         return league
     return LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))

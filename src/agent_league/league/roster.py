@@ -1,6 +1,6 @@
-"""The roster: who is registered, under which id and token, and in which state.
+"""The roster: the registered agents with their ids, tokens and states.
 
-Decides every application; the reasons of a refusal are those of the protocol.
+Decides on every registration; the reasons of a rejection are those of the protocol.
 """
 
 import re
@@ -27,11 +27,11 @@ ID_PREFIXES = {Role.PLAYER: "P", Role.REFEREE: "REF"}
 LONGEST_ALIAS = 100
 MOST_NOTES = 20
 MAX_REFEREES = 100
-"""Or as many as there may be players: more never have a match at the same time."""
+"""Limit of referees, unless more players are allowed: more referees could never all have a match."""
 
 
 class Reason(StrEnum):
-    """Why an application is refused."""
+    """Why a registration is rejected, in the protocol's words."""
 
     UNSUPPORTED_GAME = "Unsupported game type"
     INVALID_ENDPOINT = "Invalid MCP endpoint"
@@ -41,7 +41,7 @@ class Reason(StrEnum):
 
 
 class Rejected(Exception):
-    """An application is refused; `detail` says more than the protocol's reason."""
+    """A registration is rejected; `detail` explains the protocol's reason."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -51,7 +51,7 @@ class Rejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What an agent says of itself when it registers."""
+    """What an agent claims about itself when it registers."""
 
     role: Role
     wanted_id: str
@@ -62,12 +62,12 @@ class Application:
     max_concurrent_matches: int = 1
     token: str | None = None
     key: str | None = None
-    """A secret of the applicant's own, by which it is known again where our answer was lost."""
+    """A secret chosen by the applicant, which identifies it if our answer with its token was lost."""
     how: How = PLAINLY
     is_ours: bool = False
-    """Whether it knows match tokens, and with them what the seeds leave open."""
+    """Whether it knows match tokens and our other additions to the seeds' protocol."""
     has_match_key: bool = False
-    """Whether it knows those under a match key, too."""
+    """Whether it can check match tokens made with a match key."""
 
 
 @dataclass(slots=True)
@@ -82,13 +82,13 @@ class Member:
     state: AgentState = AgentState.REGISTERED
     key_sha256: str | None = None
     alias: str | None = None
-    """The id that it asked for, where it goes by another."""
+    """The id that it asked for."""
     how: How = PLAINLY
     is_ours: bool = False
     has_match_key: bool = False
-    """Not saved: after a restart it is shown signed tokens, which are good as well, until it registers again."""
+    """Not saved: after a restart it gets signed tokens, which it accepts as well, until it registers again."""
     is_barred: bool = False
-    """Whether the organiser has suspended it: then no sign of life brings it back."""
+    """Whether the organiser has suspended it: then no sign of life reactivates it."""
 
     @property
     def agent_id(self) -> str:
@@ -97,7 +97,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """An accepted application. The token is shown this once."""
+    """An accepted registration. The token is in clear only here."""
 
     member: Member
     token: str
@@ -106,7 +106,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class RosterRules:
-    """What an application is measured by."""
+    """The rules by which registrations are decided."""
 
     game_type: str
     max_players: int
@@ -123,7 +123,7 @@ class RosterRules:
 
     @property
     def referee_tokens(self) -> bool:
-        """Whether players may be told by which token of its own a referee is known."""
+        """Whether players may be given the hash of a referee's own token, to accept its calls."""
         allowed = False if self.strict else self.security.allow_referee_tokens
         return are_loopback(self.allowed_hosts) if allowed is None else allowed
 
@@ -136,7 +136,7 @@ class Roster:
         self._members: dict[str, Member] = {}
         self._by_token: dict[str, Member] = {}
         self._by_name: dict[tuple[Role, str], Member] = {}
-        """By what names have in common that people would take for one another."""
+        """Keyed by role and confusable-normalised display name."""
         self._in_order: dict[Role, list[Member]] = {role: [] for role in Role}
         self._players: dict[str, Player] | None = None
         self._referees: dict[str, Referee] | None = None
@@ -145,14 +145,14 @@ class Roster:
         return iter(self._members.values())
 
     def restore(self, member: Member) -> None:
-        """A member that was admitted before this manager started."""
+        """Add a member that was admitted before this manager started."""
         self._enter(member)
 
     def get(self, agent_id: str) -> Member | None:
         return self._members.get(agent_id)
 
     def of(self, role: Role) -> list[Member]:
-        """The members of a role, in the order of their ids."""
+        """List the members of a role, in the order of their ids."""
         return self._in_order[role].copy()
 
     def players(self) -> Mapping[str, Player]:
@@ -168,7 +168,7 @@ class Roster:
         return self._referees
 
     def owner_of(self, token: str, now: datetime) -> Member | None:
-        """Whose valid token this is."""
+        """Find the member that owns a token; None if it is unknown or expired."""
         presented = token_hash(token)
         member = self._by_token.get(presented)
         if member is None or not same_hash(member.token_sha256, presented) or member.token_expires <= now:
@@ -176,7 +176,7 @@ class Roster:
         return member
 
     def register(self, application: Application, *, closed: str | None, now: datetime) -> Admission:
-        """Admits an agent, for the first time or again; raises Rejected. `closed` says why nobody new is taken."""
+        """Admit or readmit an agent; raises RegistrationRejected. `closed` says why no new one is admitted."""
         known = self._recognise(application, now)
         if problem := endpoint_problem(application.endpoint, self.rules.allowed_hosts):
             raise Rejected(Reason.INVALID_ENDPOINT, problem)
@@ -204,7 +204,7 @@ class Roster:
         return self.rules.max_players if role is Role.PLAYER else max(self.rules.max_players, MAX_REFEREES)
 
     def _recognise(self, application: Application, now: datetime) -> Member | None:
-        """The member that comes back: by its token, by its name and key or, where that is allowed, name and address."""
+        """Find the returning member by token, by name and key or, if allowed, by name and address."""
         if application.token is not None:
             member = self.owner_of(application.token, now)
             claimed = self._members.get(application.wanted_id)
@@ -223,21 +223,21 @@ class Roster:
             if application.key is not None and same_hash(namesake.key_sha256, token_hash(application.key)):
                 return namesake
             if self.rules.security.allow_tokenless_return is not True:
-                return None  # who has a key needs no other way back, and by default leaves none to others
+                return None  # a member with a key returns by it; other ways would let others take its place
         same_place = namesake.agent.endpoint == application.endpoint
         return namesake if same_place and self.rules.tokenless_return else None
 
     def called(self, role: Role, who: str) -> Member | None:
-        """Whom a person means by an id, in capitals or not, or by a name."""
+        """Find the member that a person means by an id, in any case, or by a name."""
         member = self._members.get(who.strip().upper())
         return member if member is not None and member.role is role else self._named(role, who)
 
     def _named(self, role: Role, display_name: str) -> Member | None:
-        """Who has this name already, or one that people would take for it."""
+        """Find the member with this name, or with a confusable one."""
         return self._by_name.get((role, likeness(display_name)))
 
     def _barred_at(self, application: Application) -> Member | None:
-        """Whom the organiser has suspended, where it applies again under another name."""
+        """Find a barred member that applies again under another name, by its address or key."""
         place, key = place_of(application.endpoint), _key_hash(application)
         return next(
             (
@@ -273,7 +273,7 @@ class Roster:
         self._index(member)
 
     def _index(self, member: Member) -> None:
-        """Makes a member known by what it says of itself."""
+        """Index a member by its name, and drop the cached views."""
         self._by_name.setdefault(_name_key(member), member)
         self._players = self._referees = None
 
@@ -296,7 +296,7 @@ class Roster:
         return token, token_hash(token), now + timedelta(hours=self.rules.security.token_ttl_hours)
 
     def _new_id(self, application: Application) -> str:
-        """The id that was asked for, where it has the right form and is free; else the next one."""
+        """Return the requested id if it has the right form and is free, else the next free one."""
         wanted = application.wanted_id
         if ID_FORMS[application.role].fullmatch(wanted) and wanted not in self._members:
             return wanted
@@ -307,12 +307,12 @@ class Roster:
 
 
 def merged_notes(known: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
-    """What was put up with in an agent, each thing once, and not without end."""
+    """Merge the deviations of an agent, each once, up to MAX_DEVIATIONS."""
     return tuple(dict.fromkeys((*known, *new)))[:MOST_NOTES]
 
 
 def _turn(member: Member) -> tuple[int, str]:
-    """P2 before P10, P99 before P100."""
+    """Sort key of an id: P2 before P10, P99 before P100."""
     return (len(member.agent_id), member.agent_id)
 
 

@@ -1,4 +1,4 @@
-"""The rules of a league of `league.v1` (seed 001): a double round robin, and draws from 0 to 99."""
+"""The rules of a `league.v1` league (seed 001): a double round robin, and numbers drawn from 0 to 99."""
 
 from collections.abc import Collection
 
@@ -6,14 +6,14 @@ from agent_league.config.models import LeagueConfig
 from agent_league.protocol.version import PROTOCOL_V1
 
 V1_GAME = "even_odd"
-"""The game of seed 001, whose numbers these are."""
+"""The game of seed 001, to which the number range applies."""
 V1_NUMBERS = {"min_number": 0, "max_number": 99}
 
 
 def with_v1_rules(league: LeagueConfig, *, said: Collection[str], keep_format: bool = False) -> LeagueConfig:
-    """The same league as it is played where all its players speak `league.v1`.
+    """Return the league's settings for players that all speak `league.v1`.
 
-    Parameters of the game that the organiser has `said` by name stand, and so does a format that is to be kept.
+    Game parameters named in `explicit_parameters` were set by the organiser and stay; `keep_format` keeps the format.
     """
     numbers = {name: value for name, value in V1_NUMBERS.items() if name not in said}
     update: dict[str, object] = {"protocol": PROTOCOL_V1}

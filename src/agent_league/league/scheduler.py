@@ -1,7 +1,7 @@
-"""Who meets whom, and when: arithmetic over a list of player ids.
+"""The round-robin scheduler: from a list of player ids to rounds of pairings; pure.
 
-Every pair meets once, nobody twice in a round; an odd number of players gives one of them a free round each time. In a
-double round robin all of it comes again with the sides swapped.
+Every pair meets once, and each player plays at most once a round; with an odd number one player has a bye each round.
+A double round robin repeats all rounds with the sides swapped.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ BOARD_FOR_FOUR: tuple[tuple[Pair, ...], ...] = (
     ((2, 0), (3, 1)),
     ((3, 0), (2, 1)),
 )
-"""Table 16 of seed 003."""
+"""The rounds for four players, from table 16 of seed 003."""
 
 
 def make_schedule(
@@ -26,7 +26,7 @@ def make_schedule(
     double: bool = False,
     most: int | None = None,
 ) -> Schedule:
-    """The round robin; rounds with more matches than `matches_per_round` are split, and `most` ends it early."""
+    """Make a round robin; rounds with more than `matches_per_round` matches are split, `max_rounds` cuts it short."""
     rounds: list[Round] = []
     players = len(player_ids)
     swapped = ([(b, a) for a, b in board] for board in _boards(players))
@@ -41,7 +41,7 @@ def make_schedule(
 
 
 def _boards(players: int) -> Iterator[Sequence[Pair]]:
-    """The pairs of each round, by the circle method: the first stays, the others walk around."""
+    """Yield the pairs of each round by the circle method: the first player stays, the others rotate."""
     if players == 4:
         yield from BOARD_FOR_FOUR
         return
@@ -55,9 +55,9 @@ def _boards(players: int) -> Iterator[Sequence[Pair]]:
 
 
 def _sides(one: int, other: int, players: int) -> Pair:
-    """Who is player A: against the half of the field that follows it in the circle.
+    """Decide who is player A: each player is A against the half of the field that follows it in the circle.
 
-    On an odd circle everybody is A exactly as often as B; an even field is such a circle with one place left empty.
+    On an odd circle each player is A exactly as often as B; an even field is such a circle with one place empty.
     """
     circle = players + 1 - players % 2
     return (one, other) if 0 < (other - one) % circle <= circle // 2 else (other, one)

@@ -1,4 +1,4 @@
-"""What a manager needs to know, as plain data: whoever plans a league doesn't need the manager itself."""
+"""The manager's settings as plain data, importable without the manager itself."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from agent_league.config import LeagueConfig, SystemConfig
 
 @dataclass(frozen=True, slots=True)
 class ManagerSettings:
-    """What a manager needs to know; it starts the league once so many agents are there (0: only when told)."""
+    """The manager's settings; it starts the league once the expected agents registered (0: only on command)."""
 
     system: SystemConfig
     league: LeagueConfig
@@ -19,10 +19,10 @@ class ManagerSettings:
     store: str | None = None
     """The address of the database; None: `league.db` in the home's data."""
     web: bool = True
-    """Whether it serves pages beside `/mcp`."""
+    """Whether it serves web pages beside `/mcp`."""
     seats: bool = True
-    """Whether people may take seats on those pages."""
+    """Whether people may play in the browser."""
     v1_league: LeagueConfig | None = None
-    """What is played where all players speak `league.v1`; None: `league` under the rules of that."""
+    """The league if all players speak `league.v1`; None: `league` under the rules of seed 001."""
     endpoint: str | None = None
-    """Where it listens; agents are told so with its signature, and go there if it doesn't answer where it was."""
+    """Its own address, which its call tokens carry, so that agents find a manager that has moved."""

@@ -1,4 +1,4 @@
-"""The table: points are added per match, ranks are worked out when somebody asks."""
+"""The standings table: points are added per match, ranks are computed on request."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from agent_league.model.results import MatchResult, Outcome, Scoring, StandingsR
 
 @dataclass(slots=True)
 class Tally:
-    """What one player has collected."""
+    """Match counts and points of one player. Tiebreakers name these fields."""
 
     played: int = 0
     wins: int = 0
@@ -19,7 +19,7 @@ class Tally:
 
 
 class Table:
-    """The standings of a league."""
+    """The standings of a league, updated result by result."""
 
     def __init__(self, names: Mapping[str, str], scoring: Scoring, tiebreakers: Sequence[str] = ()) -> None:
         self._names: dict[str, str] = {}
@@ -27,7 +27,7 @@ class Table:
         self._tiebreakers = tuple(tiebreakers)
         self._tallies: dict[str, Tally] = {}
         self._against: dict[str, dict[str, int]] = {}
-        """The points of each player in its matches with each of those whom it has met."""
+        """Player id -> opponent id -> points against that opponent."""
         self._rows: tuple[StandingsRow, ...] | None = None
         for player_id, display_name in names.items():
             self.enter(player_id, display_name)
@@ -36,7 +36,7 @@ class Table:
         return self._tallies[player_id]
 
     def enter(self, player_id: str, display_name: str) -> None:
-        """A player comes in, or goes on under another name."""
+        """Add a player, or change its name."""
         if player_id not in self._names:
             self._tallies[player_id] = Tally()
             self._against[player_id] = {}
@@ -44,7 +44,7 @@ class Table:
         self._rows = None
 
     def record(self, result: MatchResult) -> None:
-        """Adds one result; a void one counts for nobody."""
+        """Add one result; a void one counts for no player."""
         if result.is_void:
             return
         self._rows = None
@@ -64,14 +64,14 @@ class Table:
             against[opponent_id] = against.get(opponent_id, 0) + points
 
     def rows(self) -> tuple[StandingsRow, ...]:
-        """The table in order: points, then the tiebreakers, then the player's id."""
+        """The table sorted by points, tiebreakers and player id; every rank is used once."""
         if self._rows is None:
             ranked = (player_id for level in self._levels() for player_id in level)
             self._rows = tuple(self._row(rank, player_id) for rank, player_id in enumerate(ranked, start=1))
         return self._rows
 
     def shared_rows(self) -> tuple[StandingsRow, ...]:
-        """The table in the same order, but those whom only their ids tell apart share a rank: 1, 1, 3, 3."""
+        """The table in the same order, but players that are level after all tiebreakers share a rank: 1, 1, 3, 3."""
         rows: list[StandingsRow] = []
         for level in self._levels():
             rank = len(rows) + 1
@@ -82,7 +82,7 @@ class Table:
         return self._ranked(sorted(self._tallies, key=_id_order), ("points", *self._tiebreakers))
 
     def _ranked(self, group: Sequence[str], criteria: Sequence[str]) -> list[Sequence[str]]:
-        """Sorts a group by the first criterion, and those it leaves level by the next ones."""
+        """Split a group by the first criterion, best first, and each part by the next ones."""
         if len(group) < 2 or not criteria:
             return [group]
         value = self._criterion(criteria[0], group)
@@ -93,7 +93,7 @@ class Table:
         return [part for level in ordered for part in self._ranked(level, criteria[1:])]
 
     def _criterion(self, name: str, group: Iterable[str]) -> Callable[[str], float]:
-        """What a criterion counts for a player; more is better."""
+        """Return the function that gives a player's value in a criterion; more is better."""
         if name == "head_to_head":
             rivals = frozenset(group)
             return lambda player_id: self._points_among(rivals, player_id)
@@ -101,7 +101,7 @@ class Table:
         return lambda player_id: sign * int(getattr(self._tallies[player_id], name))
 
     def _points_among(self, rivals: frozenset[str], player_id: str) -> int:
-        """What a player has from its matches with these, gone through by whichever are fewer."""
+        """Sum a player's points against these rivals, iterating over the smaller of the two sets."""
         against = self._against[player_id]
         fewer = against if len(against) < len(rivals) else rivals
         return sum(against[other] for other in fewer if other in against and other in rivals)
@@ -121,5 +121,5 @@ class Table:
 
 
 def _id_order(player_id: str) -> tuple[int, str]:
-    """P2 before P10, P99 before P100."""
+    """Sort key of an id: P2 before P10, P99 before P100."""
     return (len(player_id), player_id)

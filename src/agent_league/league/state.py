@@ -1,7 +1,7 @@
-"""The season: the state of a league, and the only code that changes it.
+"""The state of one league, and the only code that changes it.
 
-Every change is told to the listeners as an event, and what must not be lost goes to `keep` as a row. Nothing here
-waits, calls anybody or reads a clock of its own.
+Every change is emitted to the listeners as an event, and what must survive a restart goes to `save_row` as a row.
+Nothing here waits, calls an agent or reads a clock of its own.
 """
 
 from collections import Counter
@@ -49,13 +49,13 @@ from agent_league.storage.base import DISMISSED, Row, Saved, SeasonRow
 Listener = Callable[[Event], None]
 Keep = Callable[[Row], None]
 MOST_REFUSED = 1000
-"""Refusals that are told; whoever knocks in ever new ways is no longer news."""
+"""Refused registrations that are emitted as events; further ones are dropped, to bound the memory."""
 MOST_FAILURES = 1_000_000
-"""A referee may claim any number; a database takes not every one."""
+"""Upper bound for a failure count that a referee reports, so that it fits a database integer."""
 
 
 class Phase(StrEnum):
-    """Where a league stands."""
+    """The phases of a league."""
 
     REGISTRATION = "REGISTRATION"
     RUNNING = "RUNNING"
@@ -67,13 +67,13 @@ STANDS = {
     Phase.RUNNING: "has started",
     Phase.COMPLETED: "is over",
 }
-"""The phases in words."""
+"""Each phase as the end of the sentence "the league ..."."""
 JOINS_AS = {Phase.RUNNING: AgentState.ACTIVE, Phase.COMPLETED: AgentState.SHUTDOWN}
-"""The state of a referee that is admitted after the start."""
+"""The state given to a referee that is admitted after the start, by phase."""
 
 
 class Season:
-    """One league from its first registration to its last result."""
+    """The state of one league, from its first registration to its last result."""
 
     def __init__(
         self,
@@ -89,14 +89,14 @@ class Season:
             PROTOCOL_V2: league,
             PROTOCOL_V1: v1_league or with_v1_rules(league, said=league.game_parameters),
         }
-        """What is played by the protocol of all players; which of them is fixed at the start."""
+        """The league's settings for each protocol; which one is played is decided at the start."""
         if row.phase == Phase.REGISTRATION and league.protocol == PROTOCOL_V1:
             league = self._leagues[PROTOCOL_V1]
         self._failure_threshold = system.circuit_breaker.failure_threshold
         self.league = league
         self.league_id = league.league_id
         self.league_uuid = new_league_uuid(league.league_id, f"{row.season_id}/{row.created_at}/{row.signing_key}")
-        """What it is called in `league.v1`: another for every season, the same after a restart."""
+        """The league's id in `league.v1`: different for every season, unchanged by a restart."""
         self.scoring = Scoring(
             win_points=league.scoring.win_points,
             draw_points=league.scoring.draw_points,
@@ -118,12 +118,12 @@ class Season:
         self.current_round = 0
         self.rounds_completed = row.rounds_completed
         self.assigned: dict[str, str] = {}
-        """Match id -> the referee it was given to."""
+        """Match id -> id of the referee it is assigned to."""
         self.results: dict[str, MatchResult] = {}
         self.polls: Counter[str] = Counter()
-        """How often each referee has asked for its matches. Not saved: whoever does so asks again."""
+        """How often each referee has asked for its matches. Not saved: a polling referee asks again after a restart."""
         self._waiting: dict[str, str] = {}
-        """Match id -> the referee that may fetch it."""
+        """Match id -> id of the referee that may fetch it by polling."""
         self._pairings: dict[str, Pairing] = {}
         self._table = self._after_round = self._new_table()
         self._listeners: list[Listener] = []
@@ -131,7 +131,7 @@ class Season:
         self._was_waiting = False
 
     def restore(self, saved: Saved) -> None:
-        """Takes up what an earlier manager of this season left."""
+        """Load agents, schedule and results that an earlier manager of this season saved."""
         for agent in saved.agents:
             self.roster.restore(member_of(agent, self._failure_threshold))
         self._table, self._after_round = self._new_table(), self._new_table()
@@ -148,22 +148,22 @@ class Season:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the end of the league was told to all who listen."""
+        """Whether the end of the league was announced to all agents."""
         return self._row.announced
 
     @property
     def is_open(self) -> bool:
-        """Whether players that are not in yet may register; referees may at any time."""
+        """Whether new players may register; referees may at any time."""
         return self._closed_because() is None
 
     @property
     def is_paused(self) -> bool:
-        """Whether no match may begin, as the organiser said."""
+        """Whether the organiser has paused the league: no match may begin."""
         return self._row.paused
 
     @property
     def is_waiting_for_referee(self) -> bool:
-        """Whether the league runs and no referee is there to give a match to: all are gone."""
+        """Whether the league runs while every referee is suspended, so that no match can be assigned."""
         referees = self.roster.of(Role.REFEREE)
         is_idle = all(member.state is AgentState.SUSPENDED for member in referees)
         return self.phase is Phase.RUNNING and not self.is_paused and is_idle
@@ -172,8 +172,8 @@ class Season:
         self._listeners.append(listener)
 
     def register(self, application: Application, now: datetime) -> Admission:
-        """Admits an agent; raises Rejected or a Refusal."""
-        is_open = self.phase is Phase.REGISTRATION  # to those who are in, whatever the organiser says
+        """Admit an agent, or readmit a known one; raises RegistrationRejected or a Refusal."""
+        is_open = self.phase is Phase.REGISTRATION  # even if closed to new players
         is_v1 = application.how.protocol == PROTOCOL_V1
         before = {member.agent_id: member.agent for member in self.roster} if is_open and is_v1 else {}
         closed = self._closed_because() if application.role is Role.PLAYER else None
@@ -188,7 +188,7 @@ class Season:
             self._change(member, AgentState.ACTIVE, "came back")
         self._keep(agent_row(member))
         if before.get(member.agent_id) == member.agent:
-            return admission  # it only asks whether we are still there: its protocol has no other question
+            return admission  # a keep-alive: `league.v1` has no other way to ask whether the manager is up
         self._tell(
             AgentRegistered(
                 role=member.role,
@@ -203,7 +203,7 @@ class Season:
         return admission
 
     def refuse(self, who: str, why: str) -> bool:
-        """Tells of somebody who was not admitted; the same thing once, however often it knocks. Whether it is told."""
+        """Emit a refused registration, each one once; returns whether it was emitted."""
         event = RegistrationRefused(who[:LONGEST_NAME], why)
         if event in self._refused or len(self._refused) >= MOST_REFUSED:
             return False
@@ -213,13 +213,14 @@ class Season:
 
     @property
     def ready_players(self) -> int:
-        """How many players are in that the organiser lets play."""
+        """Number of registered players that are not barred by the organiser."""
         return sum(not member.is_barred for member in self.roster.of(Role.PLAYER))
 
     @property
     def protocol(self) -> str:
-        """By whose rules it is played: those of `league.v1` if all players speak that, before there are any if its
-        file says so, and from its start on what was so then.
+        """The protocol whose rules the league is played by; fixed at the start.
+
+        Before the start: `league.v1` if all players speak it, or, without players, if the league file says so.
         """
         spoken = {player.protocol for player in self.roster.players().values()}
         if self.phase is not Phase.REGISTRATION or not spoken:
@@ -227,7 +228,7 @@ class Season:
         return PROTOCOL_V1 if spoken == {PROTOCOL_V1} else PROTOCOL_V2
 
     def obstacle(self) -> str | None:
-        """What stands in the way of a start, or None."""
+        """Explain why the league can't start yet, or return None if it can."""
         if self.phase is not Phase.REGISTRATION:
             return f"it {STANDS[self.phase]}"
         players, least = self.ready_players, self.league.participants.min_players
@@ -239,7 +240,7 @@ class Season:
         return None
 
     def start(self) -> None:
-        """Closes registration and makes the schedule."""
+        """Close registration, fix protocol and settings and make the schedule; raises a Refusal if it can't start."""
         if problem := self.obstacle():
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {problem}")
         self.league = self._leagues[self.protocol].model_copy(update={"protocol": self.protocol})
@@ -247,7 +248,7 @@ class Season:
         self._after_round = self._new_table() if self.league.scheduling.overlap_rounds else self._table
         for pairing in self.schedule.pairings:
             self._keep(match_row(pairing, None, None))
-        self._keep_season(settings=self.league.model_dump(mode="json"))  # from here on they stand
+        self._keep_season(settings=self.league.model_dump(mode="json"))  # final from here on
         self._enter(Phase.RUNNING, AgentState.ACTIVE)
         self._tell(
             LeagueStarted(
@@ -260,14 +261,14 @@ class Season:
         )
 
     def set_open(self, *, is_open: bool) -> None:
-        """Opens or closes the registration to players that are not in yet; raises a Refusal after the start."""
+        """Open or close registration for new players; raises a Refusal after the start."""
         self._require(Phase.REGISTRATION)
         if is_open != self._row.registration_open:
             self._keep_season(registration_open=is_open)
             self._tell(RegistrationChanged(is_open))
 
     def set_paused(self, *, is_paused: bool) -> None:
-        """Lets no match begin, or goes on; matches in play end and count. Raises a Refusal unless the league runs."""
+        """Pause or resume; running matches end and count. Raises a Refusal unless the league runs."""
         self._require(Phase.RUNNING)
         if is_paused != self._row.paused:
             self._keep_season(paused=is_paused)
@@ -275,14 +276,14 @@ class Season:
             self._tell_referee_wait()
 
     def preview(self) -> Schedule:
-        """The schedule of those who are registered now."""
+        """Make the schedule for the players registered now, without storing it."""
         league = self._leagues[self.protocol] if self.phase is Phase.REGISTRATION else self.league
         rules = league.scheduling
         double = rules.format == "double_round_robin"
         return make_schedule(list(self.roster.players()), rules.matches_per_round, double=double, most=rules.rounds)
 
     def resume(self) -> None:
-        """Tells whoever watches how far an earlier manager came, be it to the end."""
+        """Emit how far an earlier manager of this season came, including the end if it was reached."""
         self._tell(
             LeagueResumed(
                 league_id=self.league_id,
@@ -310,18 +311,18 @@ class Season:
         self._tell(MatchAssigned(match_id, referee_id))
 
     def take_back(self, match_id: str) -> None:
-        """A match that was given to a referee which has not been told of it is nobody's again."""
+        """Undo an assignment that the referee has not been told of."""
         if match_id not in self.results:
             del self.assigned[match_id]
             self._keep(match_row(self._pairings[match_id], None, None))
             self._tell(MatchAssigned(match_id, None))
 
     def leave_waiting(self, match_id: str, referee_id: str) -> None:
-        """A match that was given to a referee which knows no start waits until the referee asks for it."""
+        """Let a referee that has no start_match method fetch its match by polling."""
         self._waiting[match_id] = referee_id
 
     def waiting_for(self, referee_id: str) -> list[Pairing]:
-        """The matches that a referee may fetch: none while the league is paused."""
+        """List the matches that a referee may fetch by polling; none while the league is paused."""
         if self.is_paused:
             return []
         return [
@@ -331,7 +332,7 @@ class Season:
         ]
 
     def matches_in_hand(self) -> Counter[str]:
-        """How many matches each referee has been given and not yet reported."""
+        """Count the assigned matches without a result, by referee id."""
         return Counter(referee for match_id, referee in self.assigned.items() if match_id not in self.results)
 
     def is_suspended(self, agent_id: str) -> bool:
@@ -339,17 +340,17 @@ class Season:
         return member is not None and member.state is AgentState.SUSPENDED
 
     def is_ours(self, agent_id: str) -> bool:
-        """Whether an agent knows our match tokens, and so the rest of what the seeds leave open."""
+        """Whether an agent knows match tokens and our other additions to the seeds' protocol; others are guests."""
         member = self.roster.get(agent_id)
         return member is not None and member.is_ours
 
     def has_match_key(self, agent_id: str) -> bool:
-        """Whether an agent was given a match key, and so knows tokens under it."""
+        """Whether an agent was given a match key and can check tokens made with it."""
         member = self.roster.get(agent_id)
         return member is not None and member.has_match_key
 
     def tolerate(self, agent_id: str, noted: Sequence[str]) -> None:
-        """Notes what was put up with, each thing once."""
+        """Add tolerated deviations to an agent's profile, each one once."""
         if member := self.roster.get(agent_id):
             known = member.how.noted
             member.how = replace(member.how, noted=merged_notes(known, noted))
@@ -357,12 +358,12 @@ class Season:
                 self._keep(agent_row(member))
 
     def style_of(self, agent_id: str) -> str:
-        """How an agent spells its calls, as far as its registration showed it."""
+        """Return the call form that an agent's registration showed, or the default one."""
         member = self.roster.get(agent_id)
         return member.how.style if member else PLAINLY.style
 
     def shown_token(self, referee_id: str) -> str | None:
-        """The hash of a referee's own token, where it may show that to players and knows no other."""
+        """Return the hash of a guest referee's own token if players may accept that token, else None."""
         member = self.roster.get(referee_id)
         if member is None or member.is_ours or not self.roster.rules.referee_tokens:
             return None
@@ -379,9 +380,10 @@ class Season:
         return found
 
     def record(self, result: MatchResult, referee_id: str) -> bool:
-        """Takes a result from the referee the match was given to; False where it was known already.
+        """Record a result from the referee the match is assigned to; returns False if it was known already.
 
-        Whoever the organiser has suspended by now has lost, whatever the referee says.
+        A player that the organiser has barred by now loses, whatever the report says. Raises a Refusal for a report
+        from another referee, for one that contradicts the recorded result and for one that comes too late.
         """
         if self.assigned.get(result.match_id) != referee_id:
             raise Refusal(
@@ -410,9 +412,9 @@ class Season:
         return True
 
     def record_void(self, match_id: str, referee_id: str, why: str, refusals: Sequence[str] = ()) -> None:
-        """Ends a match without a result that counts, because its referee lives and never reports.
+        """End a match as void because its referee is alive but never reports it.
 
-        Its referee may still report it until the round is completed.
+        The referee may still report it until the round is completed.
         """
         if match_id in self.results:
             return
@@ -432,15 +434,15 @@ class Season:
         self._finish(result, referee_id)
 
     def note_overdue(self, match_id: str, referee_id: str, times: int, refusals: Sequence[str]) -> None:
-        """Tells whoever watches that a referee is there and doesn't report a match, and what its players say of it."""
+        """Emit that a live referee has not reported a match in time, with the refusals its players know of."""
         self._tell(MatchOverdue(match_id, referee_id, times, tuple(refusals)))
 
     def note_not_taken(self, match_id: str, referee_id: str, why: str) -> None:
-        """Tells whoever watches that a match can't be given away, and is tried again."""
+        """Emit that no referee takes a match at the moment; it is tried again."""
         self._tell(MatchNotTaken(match_id, referee_id, why))
 
     def _may_replace(self, known: MatchResult) -> bool:
-        """Whether a report still counts for a match that the league made void."""
+        """Whether a void result of an unreported match may still be replaced by a report."""
         return known.is_unreported and known.round_id > self.rounds_completed
 
     def _finish(self, result: MatchResult, referee_id: str) -> None:
@@ -476,7 +478,7 @@ class Season:
         )
 
     def tolerated(self) -> dict[str, tuple[str, ...]]:
-        """What was put up with, at registration and in matches, by agent; each thing once."""
+        """List the tolerated deviations of each agent, from registration and matches, each one once."""
         noted: dict[str, dict[str, None]] = {member.agent_id: dict.fromkeys(member.how.noted) for member in self.roster}
         for result in self.results.values():
             for player_id, found in result.tolerated.items():
@@ -484,35 +486,35 @@ class Season:
         return {agent_id: tuple(found) for agent_id, found in noted.items() if found}
 
     def close(self) -> None:
-        """The end has been told to all who listen."""
+        """Store that the end was announced to all agents."""
         self._keep_season(announced=True)
 
     def note_store(self, *, is_there: bool, why: str = "") -> None:
-        """What is changed waits for the store, or waits no longer."""
+        """Emit that the store can't be written, or can be again."""
         self._tell(StoreChanged(is_there, why))
 
     def touch(self) -> None:
-        """Writes the season's row again, which only its manager can."""
+        """Save the season's row unchanged, which triggers a commit and so proves that this manager still owns it."""
         self._keep(self._row)
 
     def dismiss(self) -> None:
-        """Its manager has stopped in good order after the end: whoever comes next begins another."""
+        """Store that the manager stopped in good order after the end; the next start creates a new season."""
         self._keep_season(phase=DISMISSED)
 
     def note_call(self, agent_id: str, *, ok: bool) -> None:
-        """Counts what becomes of a call to an agent: enough failures in a row suspend it."""
+        """Count the outcome of a call to an agent; enough failures in a row suspend it."""
         if member := self.roster.get(agent_id):
             member.breaker.record(ok=ok)
             self._judge(member)
 
     def note_notice(self, agent_id: str, *, taken: bool) -> None:
-        """Counts notices that an agent missed beside its failed calls."""
+        """Count the outcome of a notice to an agent, separately from calls; enough failures suspend it."""
         if member := self.roster.get(agent_id):
             member.breaker.note_notice(taken=taken)
             self._judge(member)
 
     def note_failures(self, agent_id: str, failures_in_a_row: int) -> None:
-        """Takes over a referee's count."""
+        """Replace a player's failure count by the one its referee reports."""
         if member := self.roster.get(agent_id):
             before = member.breaker.failures
             member.breaker.take_over(min(max(failures_in_a_row, 0), MOST_FAILURES))
@@ -521,25 +523,25 @@ class Season:
                 self._keep(agent_row(member))
 
     def suspend(self, agent_id: str, why: str) -> None:
-        """An agent is left alone until it shows a sign of life."""
+        """Suspend an active agent until it shows a sign of life."""
         if (member := self.roster.get(agent_id)) and member.state is AgentState.ACTIVE:
             self._change(member, AgentState.SUSPENDED, why)
 
     def revive(self, agent_id: str) -> None:
-        """A suspended agent answers again."""
+        """Make a suspended agent active again, because it answers; a barred one stays suspended."""
         if (member := self.roster.get(agent_id)) and member.state is AgentState.SUSPENDED and not member.is_barred:
             member.breaker.half_close()
             self._change(member, AgentState.ACTIVE, "answers again")
 
     def bar(self, player_id: str) -> None:
-        """The organiser suspends a player: it loses its matches, and stays away until it is let in again."""
+        """Suspend a player on the organiser's order: it loses its matches until it is reinstated."""
         member = self._player(player_id)
         if not member.is_barred:
             member.is_barred = True
             self._change(member, AgentState.SUSPENDED, "by the organiser")
 
     def unbar(self, player_id: str) -> None:
-        """The organiser lets a player play again, whoever has suspended it."""
+        """Let a suspended player play again on the organiser's order, whatever suspended it."""
         member = self._player(player_id)
         if member.state is AgentState.SUSPENDED:
             member.is_barred = False
@@ -548,7 +550,7 @@ class Season:
             self._change(member, before, "reinstated by the organiser")
 
     def is_barred(self, agent_id: str) -> bool:
-        """Whether the organiser has suspended an agent."""
+        """Whether the organiser has suspended the agent."""
         member = self.roster.get(agent_id)
         return member is not None and member.is_barred
 
@@ -556,7 +558,7 @@ class Season:
         return self._table.rows()
 
     def standings_after_round(self) -> tuple[StandingsRow, ...]:
-        """The table of the completed rounds alone, whatever has been played beyond them."""
+        """The standings after the last completed round, without results of later rounds."""
         return self._after_round.rows()
 
     @property
@@ -565,7 +567,7 @@ class Season:
 
     @property
     def table_after_round(self) -> Table:
-        """The table of the completed rounds alone. It is the other one as long as nothing is played beyond them."""
+        """The table after the last completed round; the same object as `standings_table` unless rounds overlap."""
         return self._after_round
 
     @property
@@ -577,18 +579,18 @@ class Season:
         return [self.results[pairing.match_id] for pairing in round_.pairings]
 
     def _closed_because(self) -> str | None:
-        """Why no new player may register, or None."""
+        """Explain why no new player may register, or return None."""
         if self.phase is not Phase.REGISTRATION:
             return "the league has started"
         return None if self._row.registration_open else "registration is closed by the organiser"
 
     def _require(self, *phases: Phase) -> None:
-        """Refuses what the organiser can do in these phases alone."""
+        """Raise a Refusal unless the league is in one of these phases."""
         if self.phase not in phases:
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league {STANDS[self.phase]}", phase=str(self.phase))
 
     def _player(self, player_id: str) -> Member:
-        """The player whom the organiser means; raises a Refusal where there is none, or where it is too late."""
+        """Find a player by the id or name an organiser typed; raises a Refusal if unknown or after the end."""
         self._require(Phase.REGISTRATION, Phase.RUNNING)
         member = self.roster.called(Role.PLAYER, player_id)
         if member is None:
@@ -610,7 +612,7 @@ class Season:
         self._tell_referee_wait()
 
     def _tell_referee_wait(self) -> None:
-        """Tells when the last referee is gone, and when one is there again."""
+        """Emit when the last referee is gone, and when one is back."""
         if (is_waiting := self.is_waiting_for_referee) != self._was_waiting:
             self._was_waiting = is_waiting
             self._tell(RefereeWaitChanged(is_waiting))

@@ -1,4 +1,4 @@
-"""Between the season and its rows in the store."""
+"""Conversion between the objects of a league and their rows in the store."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -106,7 +106,7 @@ def result_of(row: MatchRow) -> MatchResult | None:
 
 
 def schedule_of(rows: Iterable[MatchRow]) -> Schedule:
-    """The schedule that the matches make up, in the order in which they were written."""
+    """Rebuild the schedule from its matches, which keep the order in which they were written."""
     rounds: defaultdict[int, list[Pairing]] = defaultdict(list)
     for row in rows:
         rounds[row.round_id].append(Pairing(row.match_id, row.round_id, row.player_a, row.player_b))

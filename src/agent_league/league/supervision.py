@@ -1,8 +1,8 @@
-"""Leases: a referee has a match as long as it shows that it is at it.
+"""Supervision of running matches: a referee holds a lease on a match as long as it shows that it is alive.
 
-While a referee has matches in hand it is asked again and again how they stand, all of them in one call. A match that it
-knows nothing of is lost; one that gives no answer for the time of a lease loses all of its matches. One that isn't ours
-may not answer while it plays: it has the time that a match can take, as long as somebody is at its address.
+A referee with running matches is polled at intervals for the state of all of them in one call. A match that it doesn't
+know is lost; a referee that is silent for longer than a lease loses all its matches. A guest referee may be unable to
+answer while it plays: as long as its address accepts calls it has the time that its matches can take.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from agent_league.league.state import Season
 from agent_league.log import JsonLogger
 
 Lost = Callable[[str], None]
-"""Told of each match that its referee has lost."""
+"""Called with the id of each match that its referee has lost."""
 METHOD = "get_match_state"
 
 
 class Leases:
-    """Watches over the matches that were given away."""
+    """Polls the referees of running matches and reports lost ones."""
 
     def __init__(
         self, season: Season, passes: Passes, line: Line, system: SystemConfig, log: JsonLogger, lost: Lost
@@ -39,23 +39,23 @@ class Leases:
         self._in_hand: dict[str, set[str]] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._alive: dict[str, float] = {}
-        """When each referee last showed that it is there."""
+        """By referee id: loop time of its last sign of life."""
         self._polls: dict[str, int] = {}
 
     def begin(self, match_id: str, referee_id: str) -> None:
-        """The referee has the match from here on."""
+        """Begin the lease of a match, and poll its referee from now on."""
         self._in_hand.setdefault(referee_id, set()).add(match_id)
         watch = self._watches.get(referee_id)
         if watch is None or watch.done():
             self._watches[referee_id] = asyncio.create_task(self._watch(referee_id))
 
     def end(self, match_id: str, referee_id: str) -> None:
-        """Its result is in, or it was lost."""
+        """End the lease: the match has a result, or was lost."""
         self._in_hand.get(referee_id, set()).discard(match_id)
         self._seen(referee_id)
 
     async def is_held(self, match_id: str, referee_id: str) -> bool:
-        """Whether the referee says that it is at the match."""
+        """Ask the referee whether it runs the match; False if it doesn't answer."""
         try:
             answer = await self._ask(referee_id, {"match_ids": [match_id]})
         except CallFailed:
@@ -64,7 +64,7 @@ class Leases:
         return isinstance(states, dict) and states.get(match_id) is not None
 
     async def is_alive(self, referee_id: str) -> bool:
-        """Whether the referee answers at all, be it with a refusal."""
+        """Ask whether the referee answers at all, even with a refusal."""
         try:
             await self._ask(referee_id, {"match_ids": []})
         except CallFailed:
@@ -79,7 +79,7 @@ class Leases:
             await asyncio.wait(running)
 
     async def _watch(self, referee_id: str) -> None:
-        """Asks as long as there is something to ask for; what is new in hand is first asked for after an interval."""
+        """Poll a referee while it has running matches; a new match is first asked for after a full interval."""
         self._seen(referee_id)
         while in_hand := self._in_hand[referee_id]:
             asked = sorted(in_hand)
@@ -105,12 +105,12 @@ class Leases:
                 self._let_go(match_id, referee_id, "the referee knows nothing of it")
 
     def _has_polled(self, referee_id: str) -> bool:
-        """Whether a referee has asked for its matches since this was last looked at: a sign of life as well."""
+        """Whether a referee has polled for its matches since the last call of this: also a sign of life."""
         before, self._polls[referee_id] = self._polls.get(referee_id, 0), self._season.polls[referee_id]
         return self._polls[referee_id] > before
 
     async def _unknown(self, referee_id: str, match_ids: list[str]) -> list[str]:
-        """Those of the matches that the referee isn't at; raises CallFailed where it gives no sign of life."""
+        """Find those of the matches that the referee doesn't know; raises CallFailed if it doesn't answer."""
         answer = await self._ask(referee_id, {"match_ids": match_ids})
         states = answer.get("matches") if isinstance(answer, dict) else None
         if isinstance(states, dict):
@@ -122,7 +122,7 @@ class Leases:
         ]
 
     async def _ask(self, referee_id: str, params: dict[str, Any]) -> Any:
-        """Its answer; of a refusal, which is a sign of life as well, the code."""
+        """Return the referee's answer or, of a refusal, its error code; raises CallFailed if it doesn't answer."""
         endpoint = self._season.roster.referees()[referee_id].endpoint
         frame, bearer = encode_request(METHOD, {"sender": SENDER, **params}, 0), self._passes.for_call(referee_id)
         try:
@@ -136,7 +136,7 @@ class Leases:
         self._alive[referee_id] = asyncio.get_running_loop().time()
 
     def _patience(self, referee_id: str, error: CallFailed) -> float:
-        """How long a referee may be silent."""
+        """Seconds that a referee may be silent; longer for a guest that accepted the call and is busy."""
         busy = isinstance(error, PeerTimeout) and not self._season.is_ours(referee_id)
         matches = len(self._in_hand[referee_id])
         return max(self._longest_match * matches, self._heartbeat.lease_sec) if busy else self._heartbeat.lease_sec
@@ -155,6 +155,6 @@ class Leases:
 
 
 def longest_match(system: SystemConfig) -> float:
-    """Seconds that a match may take where both players use all their time, one after the other."""
+    """Seconds that a match may take if both players use all their time, one after the other."""
     timeouts = system.timeouts
     return 2 * system.retry_policy.max_retries * (timeouts.game_join_ack_timeout_sec + timeouts.move_timeout_sec)

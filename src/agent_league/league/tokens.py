@@ -1,4 +1,4 @@
-"""League tokens: made once, kept only as a hash, compared in constant time."""
+"""League tokens: created once, stored only as a hash, compared in constant time."""
 
 import hashlib
 import hmac
@@ -6,7 +6,7 @@ import secrets
 
 
 def new_token(owner: str, random_bytes: int) -> str:
-    """`tok-<id in lower case>-<random>`"""
+    """Create a token of the form `tok-<id in lower case>-<random>`."""
     return f"tok-{owner.lower()}-{secrets.token_hex(random_bytes)}"
 
 

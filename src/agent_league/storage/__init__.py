@@ -1,4 +1,4 @@
-"""What is kept: the files of `SHARED/data` at the seeds' paths, each written whole or not at all."""
+"""Storage: the league's store, and the files of `SHARED/data` at the seeds' paths, each written atomically."""
 
 from agent_league.storage.repositories import (
     MatchRepository,

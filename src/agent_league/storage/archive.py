@@ -1,4 +1,4 @@
-"""Making room for a new league: what an earlier one left under the same id is moved aside, never deleted."""
+"""Archives the files of an earlier league of the same id; nothing is deleted."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,13 +7,13 @@ from agent_league.storage.files import read_object
 from agent_league.storage.paths import DataPaths
 
 LEAGUE = "league"
-"""The folder of the league's own files inside that of an archived one."""
+"""Name of the folder with the league's own files inside an archive."""
 
 
 def archive_league(home: Path, league_id: str, label: str, players: Iterable[str] = ()) -> Path | None:
-    """Moves the data of an earlier league to `data/archive/<league_id>/<label>`; None where there was none to move.
+    """Move the data of an earlier league to `data/archive/<league_id>/<label>`; None if there was none to move.
 
-    The histories of `players`, who start anew as well, go along.
+    The histories of `players`, who start anew as well, are moved along.
     """
     paths = DataPaths(home)
     target = paths.archive(league_id, label)
@@ -33,7 +33,7 @@ def archive_league(home: Path, league_id: str, label: str, players: Iterable[str
 
 
 def _was_played(paths: DataPaths, league_id: str) -> bool:
-    """Whether anybody came: a manager that waited in vain leaves a table without rows and no match."""
+    """Whether there is anything to archive: without players a manager leaves an empty table and no match."""
     standings, matches = paths.standings(league_id), paths.matches(league_id)
     content = read_object(standings) or {"standings": standings.is_file()}
     return bool(content.get("standings")) or (matches.is_dir() and any(matches.iterdir()))

@@ -1,7 +1,7 @@
-"""The store: what a league must not lose, and what is enough to go on after a kill.
+"""The store: the rows a league needs to go on after its manager was killed.
 
-Rows of three kinds (`Row`), written in groups; a row replaces the one with the same key. What `write` has returned from
-is on disk. Fulfilled by `sql.py` for life and by `memory.py` for simulations; one contract test runs over all of them.
+Rows of three kinds (`Row`), written in groups; a row replaces the one with the same key. Once `write_rows` has returned
+they are on disk. Implemented by `sql.py` and, for simulations, by `memory.py`; one contract test runs over both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,11 +16,11 @@ class StoreFailed(AgentLeagueError):
 
 
 class Deposed(AgentLeagueError):
-    """Another manager has opened the season since; whoever is told so must stop."""
+    """Another manager has opened the season since; the one that gets this must stop."""
 
 
 DISMISSED = "DISMISSED"
-"""The phase of a season that is over, and whose manager has stopped in good order."""
+"""The phase of a season that is over and whose manager stopped in good order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class SeasonRow:
     phase: str = "REGISTRATION"
     rounds_completed: int = 0
     announced: bool = False
-    """Whether the end was told to all who listen."""
+    """Whether the end was announced to all agents."""
     registration_open: bool = True
-    """Whether agents that are not in yet may register, as long as it hasn't started."""
+    """Whether new players may register before the start."""
     paused: bool = False
 
 
@@ -58,24 +58,24 @@ class AgentRow:
     token_sha256: str
     token_expires: str
     key_sha256: str | None
-    """The hash of the key that it applied with, by which an applicant whose answer was lost is known again."""
+    """Hash of the key it applied with, which identifies an applicant that never got our answer."""
     state: str
     failures: int
     alias: str | None = None
     """The id that it asked for."""
     style: str = "seeds"
-    """How it spells its calls."""
+    """Its call form."""
     tolerated: Sequence[str] = field(default_factory=list)
-    """What in its registration was put up with."""
+    """The deviations that were tolerated."""
     is_ours: bool = False
-    """Whether it knows match tokens, and what the seeds leave open."""
+    """Whether it knows match tokens and our other additions to the seeds' protocol."""
     barred: bool = False
     """Whether the organiser has suspended it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchRow:
-    """A match of the schedule: who meets whom, whom it was given to, and its result once there is one."""
+    """A match of the schedule: its players, its referee once assigned, and its result once there is one."""
 
     match_id: str
     round_id: int
@@ -89,7 +89,7 @@ Row = SeasonRow | AgentRow | MatchRow
 
 
 def key_of(row: Row) -> tuple[type[Row], str]:
-    """What a row is known by within its season."""
+    """Return the key of a row within its season."""
     match row:
         case SeasonRow():
             return (SeasonRow, "")
@@ -101,7 +101,7 @@ def key_of(row: Row) -> tuple[type[Row], str]:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """All that is known of a season. Agents and matches stand in the order in which they were first written."""
+    """All rows of a season; agents and matches in the order in which they were first written."""
 
     season: SeasonRow
     agents: Sequence[AgentRow] = ()
@@ -109,7 +109,7 @@ class Saved:
 
 
 def damaged_league(where: str, league_id: str, error: Exception) -> UserError:
-    """What is said of a league whose rows can't be read; never with their content, which may be a key."""
+    """The error for a league whose rows can't be read; without their content, which may be a key."""
     what = type(error).__name__
     return UserError(
         f"{where} holds {league_id} in a form that can't be read ({what}): it is damaged. Bring back a copy of the "
@@ -118,30 +118,30 @@ def damaged_league(where: str, league_id: str, error: Exception) -> UserError:
 
 
 class Store(Protocol):
-    """Where a manager keeps its league. Calls block; one at a time.
+    """Where a manager saves its league. Calls block, and are made one at a time.
 
-    Mappings and sequences in rows are JSON: what comes back is a copy, made of dicts and lists. `open`, `read` and
-    `create` raise StoreFailed, and UserError where only a person can mend what is wrong.
+    Mappings and sequences in rows are JSON: what comes back is a copy, made of dicts and lists. `open_season`,
+    `read_season` and `create_season` raise StoreFailed, and UserError if only a person can repair the cause.
     """
 
     def open(self, league_id: str) -> Saved | None:
-        """The season of a league that is not put aside, or None; whoever opens it is its manager from here on."""
+        """Load the current season of a league, or None, and become its manager: earlier ones can't write any more."""
         ...
 
     def read(self, league_id: str) -> Saved | None:
-        """The same for somebody who only looks: its manager stays who it is, and the store as it is."""
+        """Load the current season of a league, or None, without changing anything."""
         ...
 
     def create(self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]) -> SeasonRow:
-        """Begins a season; one that is there already is put aside."""
+        """Create the current season of a league; an earlier one is put aside."""
         ...
 
     def write(self, season_id: int, rows: Sequence[Row]) -> None:
-        """Commits all of these rows or none; raises StoreFailed or Deposed. The last row of a key counts."""
+        """Commit all of these rows or none; raises StoreFailed or ManagerReplaced. The last row of a key counts."""
         ...
 
     def put_aside(self, league_id: str) -> bool:
-        """Makes room for a new season, keeping the old one's rows; False where there was none."""
+        """Make the season no longer current, keeping its rows; returns False if there was none."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What an agent must know to come back as itself: its id, its token and its key, readable by its owner alone."""
+"""An agent's saved credentials: its id, token and key, in a file that only its owner can read."""
 
 import hashlib
 import re
@@ -18,7 +18,7 @@ NOT_SAFE = re.compile(r"[^A-Za-z0-9]+")
 class CredentialsFile:
     """`data/credentials/<role>-<name>-<hash>.json`: for an agent of this name and address, at one manager.
 
-    Whoever starts a second agent of the same name elsewhere is somebody else, and must not come back as the first.
+    The address is part of the hash so that a second agent of the same name doesn't register as the first.
     """
 
     def __init__(self, home: Path, role: str, display_name: str, endpoint: str, manager: str) -> None:
@@ -27,7 +27,7 @@ class CredentialsFile:
         self.path = DataPaths(home).credentials / f"{role}-{readable}-{digest[:12]}.json"
 
     def load(self) -> dict[str, Any]:
-        """What was saved; nothing where there is no such file. Raises DamagedFile where it holds something else."""
+        """Load the credentials; {} without a file. Raises DamagedFile if it can't be read or holds something else."""
         try:
             found = read_json(self.path.read_bytes())
         except FileNotFoundError:
@@ -50,7 +50,7 @@ class CredentialsFile:
         )
 
     def forget(self) -> None:
-        """Whoever comes next at this place is somebody new."""
+        """Delete the file, so that the next registration is a new one."""
         self.path.unlink(missing_ok=True)
 
     def save(self, content: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, then moved into it."""
+"""Reading and writing files: atomic replacement, JSON with bounds, JSON lines, throttled writes."""
 
 import asyncio
 import errno
@@ -14,14 +14,14 @@ from agent_league.log import JsonLogger
 
 WRITE_INTERVAL_SECONDS = 0.5
 WRITE_RATE = 2 * 1024 * 1024
-"""Bytes per second of one projection at the most: a large file is written the more rarely."""
+"""Maximum bytes per second of one ThrottledWriter: a larger file is written less often."""
 DEEPEST = 150
-"""Levels of what is read; messages have far fewer, and JSON that is nested deeper can't be written everywhere."""
+"""Maximum nesting of JSON that is read; messages have far fewer levels, and encoders refuse deeper ones."""
 _DEEPEST_WRITTEN = 254
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """Replaces a file in one step: a reader sees the old content or the new, never a part."""
+    """Replace a file atomically: a reader sees the old content or the new, never a part."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with os.fdopen(_created(beside, mode), "wb") as file:
@@ -33,7 +33,7 @@ def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
 
 
 def _created(path: Path, mode: int) -> int:
-    """A new file; its folder is made where it isn't there, which is rarely so."""
+    """Open a new file; its folder is created if opening fails, which is rare."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     try:
         return os.open(path, flags, mode)
@@ -43,25 +43,25 @@ def _created(path: Path, mode: int) -> int:
 
 
 def write_json(path: Path, value: Any) -> int:
-    """How many bytes it has become."""
+    """Write a value as indented JSON, atomically; returns the number of bytes."""
     content = json_bytes(value)
     write_whole(path, content)
     return len(content)
 
 
 def json_bytes(value: Any) -> bytes:
-    """JSON as people read it."""
+    """Encode a value as indented JSON."""
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 
 def json_part(value: Any, level: int) -> orjson.Fragment:
-    """What stands so deep inside of a larger text of that kind, written once for many such texts."""
+    """Encode a value as it appears at this level of indentation, to reuse it in several larger texts."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
     return orjson.Fragment(text.replace(b"\n", b"\n" + b"  " * level))
 
 
 def read_json(text: bytes) -> Any:
-    """What JSON says; a ValueError where it is none, or nested deeper than anybody's program goes."""
+    """Parse JSON; raises ValueError if it is invalid, or nested more than MAX_DEPTH levels deep."""
     value = orjson.loads(text)
     if text.count(b"[") + text.count(b"{") > DEEPEST:
         deeper = value
@@ -77,26 +77,26 @@ def read_json(text: bytes) -> Any:
 def read_by_entries(
     text: bytes, name: str, read: Callable[[bytes], Any] = read_json, read_entry: Callable[[bytes], Any] | None = None
 ) -> Any:
-    """As `read` reads the whole, but an object that `json_bytes` wrote entry by entry of the list of this name.
+    """Parse an object as `read` does, but the list of this name entry by entry, if `encode_json` wrote the text.
 
-    One call for ten megabytes keeps all other threads waiting for as long as it takes, the event loop among them.
-    `read_entry` may keep less of an entry than `read` does; it isn't used for what somebody wrote in another form.
+    Parsing ten megabytes in one call would hold the GIL, and so stop the event loop, for as long as it takes.
+    `read_entry` parses one entry and may shorten it; it isn't used for a text in another form.
     """
     begin, end = text.find(b'\n  "%b": [\n    {' % name.encode()), text.rfind(b"\n  ]")
     if not 0 <= begin < end:
         return read(text)
     try:
         content = read(b'%b\n  "%b": []%b' % (text[:begin], name.encode(), text[end + len(b"\n  ]") :]))
-        if content[name] == []:  # it stands where it seemed to stand: in the outermost object
+        if content[name] == []:  # the list is indeed a member of the outermost object
             content[name] = [*map(read_entry or read, _list_entries(text, text.index(b"{", begin), end))]
             return content
     except (ValueError, KeyError, TypeError):
-        pass  # another form, or no JSON at all
+        pass  # another form, or invalid JSON
     return read(text)
 
 
 def _list_entries(text: bytes, begin: int, end: int) -> Iterator[bytes]:
-    """The objects between two places, each of which ends with a line of its own."""
+    """Yield the text of each object between two offsets; in indented JSON each ends with a line of its own."""
     last = b"\n    }"
     while (found := text.find(last + b",\n    {", begin, end)) >= 0:
         yield text[begin : found + len(last)]
@@ -105,7 +105,7 @@ def _list_entries(text: bytes, begin: int, end: int) -> Iterator[bytes]:
 
 
 def read_object(path: Path) -> dict[str, Any] | None:
-    """The JSON object in a file, or None where there is no file or it holds nothing of the kind."""
+    """Read the JSON object in a file; None if there is no file, or no valid object in it."""
     try:
         found = read_json(path.read_bytes())
     except (OSError, ValueError):
@@ -114,7 +114,7 @@ def read_object(path: Path) -> dict[str, Any] | None:
 
 
 class LineFile:
-    """A file of JSON objects, a line each, added to at once: what was written survives the process."""
+    """A file of JSON objects, one per line, appended without buffering: lines survive the process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -129,7 +129,7 @@ class LineFile:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
 
     def read(self) -> list[dict[str, Any]]:
-        """The objects; a line that was cut off, or that somebody spoilt, is left out."""
+        """Read all objects; a truncated or invalid line is skipped."""
         try:
             lines = self._path.read_bytes().splitlines()
         except OSError:
@@ -141,14 +141,14 @@ class LineFile:
         return [value for value in found if isinstance(value, dict)]
 
     def clear(self) -> None:
-        """Empties the file; one that is open stays so, because making files costs more than it seems."""
+        """Empty the file; an open file stays open, because creating files is expensive."""
         if self._file is None:
             self._path.unlink(missing_ok=True)
         else:
             self._file.truncate(0)
 
     def close(self) -> None:
-        """Lets go of the file; an empty one is nothing to keep."""
+        """Close the file, and delete it if it is empty."""
         if self._file is not None:
             is_empty = os.fstat(self._file.fileno()).st_size == 0
             self._file.close()
@@ -157,7 +157,7 @@ class LineFile:
                 self.clear()
 
     def _opened(self) -> BinaryIO:
-        """The file, ready for a new line: one that was cut off must not take the next along."""
+        """Open the file at the start of a line: a truncated last line is ended first."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         file = self._path.open("a+b", buffering=0)
         if file.tell():
@@ -168,7 +168,7 @@ class LineFile:
 
 
 class Projection:
-    """A file that follows something that changes often: written at most a few times a second, and at the end."""
+    """Limits how often a file that follows frequent changes is written; `flush` writes what is pending."""
 
     def __init__(self, save: Callable[[], None], log: JsonLogger, interval: float = WRITE_INTERVAL_SECONDS) -> None:
         self._save = save
@@ -178,16 +178,16 @@ class Projection:
         self._timer: asyncio.TimerHandle | None = None
 
     def changed(self, within: float | None = None) -> None:
-        """It is written within the interval, or within as many seconds as are named."""
+        """Write after the current interval, or after `within` seconds, unless a write is pending."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._pause if within is None else within, self.flush)
 
     def wrote(self, size: int) -> None:
-        """How much the last write was: the next one waits the longer for it."""
+        """Lengthen the interval so that files of this size stay below MAX_WRITE_RATE."""
         self._pause = max(self._interval, size / WRITE_RATE)
 
     def drop(self) -> None:
-        """Forgets what has changed."""
+        """Cancel the pending write."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""A lock that ends with its process, however that ends: for what only one process of this machine may do at a time."""
+"""A lock file that one process of a machine can hold; it is released when the process ends in any way."""
 
 import sys
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from typing import IO
 
 
 class Locked(Exception):
-    """Another process has it; what that one wrote down of itself."""
+    """Another process holds the lock; the message is what it wrote about itself."""
 
 
 @contextmanager
 def locked(path: Path, owner: str) -> Iterator[None]:
-    """Holds the lock; raises Locked. The file stays where it is: one that was deleted could be locked twice."""
+    """Hold the lock; raises LockHeld. The file is never deleted, as a deleted one could be locked twice."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8", errors="replace") as file:
         if not _take(file):
@@ -26,7 +26,7 @@ def locked(path: Path, owner: str) -> Iterator[None]:
 
 
 def holder_of(path: Path) -> str | None:
-    """What the process that has a lock wrote down of itself; None where nobody has it."""
+    """Read what the process that holds the lock wrote about itself; None if it isn't held."""
     try:
         with path.open("r+", encoding="utf-8", errors="replace") as file:
             if _take(file):
@@ -40,9 +40,9 @@ def holder_of(path: Path) -> str | None:
 def _take(file: IO[str]) -> bool:
     try:
         if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415 - there alone
+            import msvcrt  # noqa: PLC0415 - exists on Windows only
 
-            file.seek(1 << 30)  # beyond what is written: a locked byte can't be read by others
+            file.seek(1 << 30)  # beyond the content, as other processes can't read a locked byte
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         else:
             import fcntl  # noqa: PLC0415 - not on Windows

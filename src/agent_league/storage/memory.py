@@ -1,6 +1,6 @@
-"""A store that forgets everything with its process: for simulations, and for tests of those who use a store.
+"""A store in memory, for simulations and tests.
 
-It keeps the promises of `base.py` among the stores that share a `Memory`, which outlives each of them.
+It fulfils the contract of `base.py` among the stores that share a `MemoryDatabase`, which outlives each of them.
 """
 
 import json
@@ -19,15 +19,15 @@ class _Season:
 
 @dataclass(slots=True)
 class Memory:
-    """What was committed: rows as JSON, so that nobody can change them from outside."""
+    """The committed rows, as JSON text so that callers can't change them."""
 
     seasons: dict[int, _Season] = field(default_factory=dict)
     current: dict[str, int] = field(default_factory=dict)
-    """The season of each league that is not put aside."""
+    """League id -> id of its current season."""
 
 
 class MemoryStore:
-    """A `Store` in memory. Another one over the same `memory` is another manager's."""
+    """A `Store` in memory. Several stores over the same database act as several managers."""
 
     def __init__(self, memory: Memory | None = None) -> None:
         self.memory = Memory() if memory is None else memory
@@ -74,7 +74,7 @@ class MemoryStore:
         return True
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is no connection to close."""
 
 
 def _text(row: Row) -> str:

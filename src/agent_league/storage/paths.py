@@ -1,4 +1,4 @@
-"""Where everything lies inside a SHARED folder, to the letter of seed 000."""
+"""The paths inside a SHARED folder, exactly as seed 000 gives them."""
 
 from pathlib import Path
 
@@ -12,17 +12,17 @@ def _safe(name: str) -> str:
 
 
 def match_name(match_id: str) -> str:
-    """What the file of a match is called."""
+    """Return the name of a match's file; raises ValueError for an id that is no safe name."""
     return f"{_safe(match_id)}.json"
 
 
 def proposal_name(match_id: str, referee_id: str) -> str:
-    """What it is called while it waits until its result counts."""
+    """Return the name of a referee's proposed match file, which waits until its result is recorded."""
     return f".{_safe(match_id)}.{_safe(referee_id)}.json"
 
 
 class DataPaths:
-    """The folders of `SHARED/data`."""
+    """The paths of `SHARED/data`; ids that aren't safe names raise ValueError."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -70,12 +70,12 @@ class DataPaths:
 
     @property
     def learned(self) -> Path:
-        """What players' strategies keep from one league to the next."""
+        """What players' strategies learned, kept from one league to the next."""
         return self.data / "learned"
 
     @property
     def credentials(self) -> Path:
-        """The agents' own secrets; the folder is theirs, the league never looks into it."""
+        """The agents' own credentials; the manager never reads them."""
         return self.data / "credentials"
 
     @property

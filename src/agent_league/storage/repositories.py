@@ -41,7 +41,7 @@ class StandingsRepository:
         )
 
     def _version(self) -> int:
-        """The version on disk; a file that somebody spoilt counts as none."""
+        """Read the version on disk; 0 if there is no valid one."""
         version = self.load().get("version")
         return version if isinstance(version, int) else 0
 
@@ -62,11 +62,11 @@ class RoundsRepository:
 
     @staticmethod
     def written(round_: Mapping[str, Any]) -> orjson.Fragment:
-        """A round as it stands in the file; whoever keeps it can save one that hasn't changed for next to nothing."""
+        """Encode a round for the file; callers may cache it to save unchanged rounds cheaply."""
         return json_part(round_, level=2)
 
     def save(self, rounds: Sequence[Mapping[str, Any] | orjson.Fragment], last_updated: str) -> int:
-        """How many bytes the file has now."""
+        """Write the file; returns its size in bytes."""
         return write_json(
             self.path,
             {
@@ -92,44 +92,44 @@ class MatchRepository:
         write_whole(self.paths.match(self.league_id, match_id), self.written(match_id, match))
 
     def written(self, match_id: str, match: Mapping[str, Any]) -> bytes:
-        """The content of the file of a match."""
+        """Encode the content of a match's file."""
         head = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "match_id": match_id}
         return json_bytes({**head, **match})
 
     def propose(self, match_id: str, content: bytes, referee_id: str) -> None:
-        """Puts the file of a match beside its place, where it waits until its result counts."""
+        """Write a match's file beside its place, where it waits until its result is recorded."""
         path = self._proposal(match_id, referee_id)
         try:
             with self._opened(path) as file:
                 while content:
                     content = content[file.write(content) :]
         except OSError:
-            self.drop(match_id, referee_id)  # half a file is worse than none
+            self.drop(match_id, referee_id)  # a partial file is worse than none
             raise
 
     def accept(self, match_id: str, referee_id: str) -> None:
-        """What a referee proposed is the match's file from here on; another's play of it doesn't count."""
+        """Make a referee's proposal the match's file; proposals of other referees don't count."""
         os.replace(self._proposal(match_id, referee_id), self._folder + match_name(match_id))  # noqa: PTH105 - no Path
 
     def drop(self, match_id: str, referee_id: str) -> None:
-        """What a referee proposed doesn't count."""
+        """Delete a referee's proposal."""
         Path(self._proposal(match_id, referee_id)).unlink(missing_ok=True)
 
     def list(self) -> list[str]:
-        """The ids of all matches that have a file."""
+        """List the ids of all matches that have a file."""
         folder = self.paths.matches(self.league_id)
         return sorted(path.stem for path in folder.glob("*.json") if not path.name.startswith("."))
 
     @cached_property
     def _folder(self) -> str:
-        """As text: two files are named in each match, and as objects their paths cost more than the files."""
+        """The folder as text: each match names two files, and Path objects would cost more than the files."""
         return f"{self.paths.matches(self.league_id)}{os.sep}"
 
     def _proposal(self, match_id: str, referee_id: str) -> str:
         return self._folder + proposal_name(match_id, referee_id)
 
     def _opened(self, path: str) -> FileIO:
-        """A new file; its folder is made where it isn't there, which is once a league."""
+        """Open a new file; its folder is created if opening fails, which is once a league."""
         try:
             return FileIO(path, "w")
         except FileNotFoundError:
@@ -150,7 +150,7 @@ class PlayerHistoryRepository:
         return read_object(self.path) or {**empty, "stats": {}, "matches": [], "opponents": {}}
 
     def put_aside(self) -> None:
-        """Makes room for somebody else's history; this one and its journal stay beside it."""
+        """Rename the history and its journal to numbered names, to make room for another player's."""
         number = 1
         while self._aside(self.path, number).exists() or self._aside(self.journal, number).exists():
             number += 1

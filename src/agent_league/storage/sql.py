@@ -1,7 +1,7 @@
 """The store in a database: SQLite in a file by default, PostgreSQL by its address.
 
-Owns the connection, its transactions and the translation of a database's errors; nothing else imports SQLAlchemy. What
-is said to the database stands in `tables.py` and `migrations.py`.
+Owns the connection, its transactions and the translation of a database's errors; nothing else imports SQLAlchemy. The
+statements are in `tables.py` and `migrations.py`.
 """
 
 import os
@@ -26,9 +26,9 @@ DRIVERS = {SQLITE: SQLITE, POSTGRES: "postgresql+psycopg", "postgres": "postgres
 FORMS = "expected sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
 OWN = "its own data/league.db"
 LEAST_FREE = 64 * 1024
-"""Bytes of free disk below which the next commit may fail."""
+"""Free disk space below which the next commit may fail."""
 WAIT_SECONDS = 10
-"""How long a server or somebody else's lock may keep a call waiting."""
+"""How long a call waits for a server or another process's lock."""
 
 CONNECT: Mapping[str, Mapping[str, Any]] = {
     SQLITE: {"isolation_level": None, "check_same_thread": False},
@@ -46,9 +46,9 @@ SESSION = {
     ),
 }
 WRITE_AHEAD = "PRAGMA journal_mode = WAL"
-"""Stands in the file, and so is for whoever writes it."""
+"""A setting that is stored in the file, so only writers set it."""
 SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(1818583397)"
-"""One process at a time changes the schema; the number is ours alone. SQLite has one writer anyway."""
+"""Lets one process at a time change the schema, by a lock number of our own. SQLite has one writer anyway."""
 
 MENDED_BY = {
     "SQLITE_CANTOPEN": "the file and its folder must be writable for this user",
@@ -61,7 +61,7 @@ MENDED_BY = {
     "3D": "make it with createdb, or name another one",
     "42": "the league needs a database of its own, in which its user may make tables",
 }
-"""What a person can do, by the beginning of the database's own code."""
+"""What a person can do about an error, by the prefix of the database's error code."""
 REFUSED = {
     "does not exist": "make it on the server, or name another one",
     "authentication failed": "check the user and the password in the address",
@@ -69,17 +69,17 @@ REFUSED = {
     "pg_hba.conf": "let the server accept this user from here",
     "not permitted to log in": "name a user who may log in",
 }
-"""The same for a server that refuses a connection: it says why in words alone."""
+"""The same for a refused connection, which has no code, by a part of its message."""
 
 
 def store_address(home: Path, asked_for: str | None = None) -> str:
-    """Where a manager with this home keeps its league."""
+    """Return the address asked for, or that of the default SQLite file in this home."""
     file = URL.create(SQLITE, database=str(home.absolute() / "data" / "league.db"))
     return asked_for or file.render_as_string(hide_password=False)
 
 
 class SqlStore:
-    """A `Store` in a database. It connects when it is first asked, and again after a connection was lost."""
+    """A `Store` in a database. It connects on first use, and again after a connection was lost."""
 
     def __init__(self, address: str) -> None:
         url = _read_address(address)
@@ -101,26 +101,26 @@ class SqlStore:
         self._is_up_to_date = False
         self._epochs: dict[int, int] = {}
         self._opened: tuple[int, int] | None = None
-        """Which file it is that the connection writes to."""
+        """Device and inode of the file that the connection writes to."""
         self._turn = threading.Lock()
 
     @property
     def is_there(self) -> bool:
-        """Whether there is anything to read; a file that isn't there would be made. Of a server nobody knows."""
+        """Whether reading makes sense: a missing SQLite file would be created. Always True for a server."""
         return self._file is None or self._file.is_file()
 
     @property
     def trouble(self) -> str | None:
-        """What is wrong with the store by its looks, or None: with the file, or that its disk has no room left."""
+        """What a look at file and disk finds wrong, as a sentence, or None."""
         if (trouble := self._file_trouble()) or self._file is None or self._opened is None:
             return trouble
         free = shutil.disk_usage(self._file.parent).free
         return f"The store {self._name} has no room to grow: its disk is full" if free < LEAST_FREE else None
 
     def _file_trouble(self) -> str | None:
-        """What is wrong with the file: it is gone, another one, empty, or can't be written; or None.
+        """Explain what is wrong with the file (gone, replaced, empty or not writable), or return None.
 
-        A connection to a file that was deleted goes on as if nothing had happened, and all that it writes is lost.
+        SQLite goes on writing to a deleted file without an error, and all of that is lost.
         """
         if self._file is None or self._opened is None:
             return None
@@ -140,7 +140,7 @@ class SqlStore:
         return None
 
     def name_in(self, home: Path) -> str:
-        """How people call it, the same from wherever it is called, and without a password."""
+        """The store's name for people: independent of the working directory, and without a password."""
         if self._file is None:
             return self._name
         own = (home / "data" / "league.db").resolve()
@@ -192,7 +192,7 @@ class SqlStore:
             self._let_go()
 
     def _prepared(self, statement: str) -> str:
-        """A statement in the driver's own words, so that nobody translates it each time; SQLite knows ours."""
+        """Compile a statement to the driver's parameter style once; SQLite takes it as it is."""
         return statement if self._kind == SQLITE else str(text(statement).compile(dialect=self._engine.dialect))
 
     def _load(self, connection: Connection, league_id: str) -> tuple[int, Saved | None]:
@@ -210,7 +210,7 @@ class SqlStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
-        """All or nothing."""
+        """A transaction for writing, on the store's own connection; commits all or nothing."""
         with self._turn:
             if self._connection is not None and (trouble := self._file_trouble()):
                 raise StoreFailed(trouble)
@@ -219,7 +219,7 @@ class SqlStore:
 
     @contextmanager
     def _looking(self) -> Iterator[Connection]:
-        """What is there at one moment. Who never wrote looks through a connection that changes nothing at all."""
+        """A transaction for reading; a store that never wrote uses a temporary connection that changes nothing."""
         if self._connection is not None:
             with self._committed(self._connection, "BEGIN") as connection:
                 yield connection
@@ -231,7 +231,7 @@ class SqlStore:
 
     @contextmanager
     def _committed(self, connection: Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[Connection]:
-        """`begin` is for SQLite, which has to know at once whether there is something to write."""
+        """Commit at the end, roll back on an error. `begin` tells SQLite at once whether there will be a write."""
         try:
             if self._kind == SQLITE:
                 connection.exec_driver_sql(begin)
@@ -256,7 +256,7 @@ class SqlStore:
 
     def _connect(self) -> Connection:
         if self._file is not None:
-            if self._epochs and not self._file.is_file():  # a new file would know nothing of the league
+            if self._epochs and not self._file.is_file():  # connecting would create an empty file
                 raise StoreFailed(f"The store {self._name} is gone: the file was deleted or moved. Put it back")
             _make_private(self._file)
         self._connection = connection = self._engine.connect()
@@ -279,7 +279,7 @@ class SqlStore:
         connection.commit()
 
     def _version(self, connection: Connection) -> int:
-        """The version of the schema; raises a UserError where that is newer than we are."""
+        """Return the version of the schema; raises a UserError if it is newer than this release knows."""
         version: int = connection.exec_driver_sql(migrations.REACHED).scalar() or 0
         if version > (newest := len(migrations.STEPS)):
             raise UserError(
@@ -289,7 +289,7 @@ class SqlStore:
         return version
 
     def _migrate(self, connection: Connection) -> bool:
-        """Takes the next step, or says that there is none left to take."""
+        """Apply the next migration step; returns True if there was none left."""
         newest = len(migrations.STEPS)
         with self._committed(connection):
             if self._kind == POSTGRES:
@@ -304,7 +304,7 @@ class SqlStore:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Foreign errors end here. Only the first line of a database's words is used: the others may show rows."""
+        """Translate database errors. Only the first line of a message is used: the others may show rows."""
         try:
             yield
         except (SQLAlchemyError, OSError) as error:
@@ -317,7 +317,7 @@ class SqlStore:
 
 
 def _identity(file: Path | None) -> tuple[int, int] | None:
-    """What tells a file from another one of the same name."""
+    """Device and inode, which distinguish a file from another one at the same path."""
     if file is None:
         return None
     found = file.stat()
@@ -329,7 +329,7 @@ def _answers(connection: Connection, statement: TextClause, values: Mapping[str,
 
 
 def _read_address(address: str) -> URL:
-    """The parts of an address. It may hold a password, so that one that can't be read is not repeated."""
+    """Parse an address; raises a UserError, which doesn't repeat it as it may hold a password."""
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):
@@ -345,9 +345,9 @@ def _read_address(address: str) -> URL:
 
 
 def _make_private(file: Path) -> None:
-    """Makes the file before SQLite does: it holds keys, and what SQLite puts beside it gets the same mode.
+    """Create the file with mode 0600 before SQLite does: it holds keys, and SQLite's side files get the same mode.
 
-    A file that is there is not opened, because closing it again would take SQLite's locks away within this process.
+    An existing file is not opened, because closing it would release SQLite's locks within this process.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -359,7 +359,7 @@ def _make_private(file: Path) -> None:
 
 
 def _advice(error: Exception, cause: BaseException | None, reason: str) -> str | None:
-    """What a person can do about it; None where waiting may help."""
+    """Find what a person can do about an error; None if waiting may help."""
     if isinstance(error, OSError):
         return MENDED_BY["SQLITE_CANTOPEN"]
     code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""

@@ -1,6 +1,6 @@
-"""The rows of a store as SQL: what is said to a database, and how its answers become rows again.
+"""The SQL statements of the store, and the conversion between rows and their values.
 
-Plain SQL that SQLite and PostgreSQL both read; knows nothing of connections. What an agent says of itself is one JSON
+Plain SQL for both SQLite and PostgreSQL; knows nothing of connections. What an agent claims about itself is one JSON
 value, so that no name or number of a stranger's can make a database refuse a row.
 """
 
@@ -27,7 +27,7 @@ CREATE = """
     RETURNING season_id, epoch
 """
 SEASON = "SELECT * FROM seasons WHERE league_id = :league_id AND NOT put_aside"
-"""All that there is: whoever looks at a database of an older version finds fewer columns."""
+"""All columns there are: a reader of an older database finds fewer."""
 AGENTS = """
     SELECT agent_id, role, state, failures, token_sha256, token_expires, key_sha256, claims
     FROM agents WHERE season_id = :season_id ORDER BY number
@@ -77,12 +77,12 @@ CLAIMS = (
     "barred",
 )
 SWITCHES = ("announced", "registration_open", "paused")
-"""True or false, for which SQLite has numbers."""
+"""Columns that SQLite returns as numbers."""
 JSON_COLUMNS = ("claims", "settings", "result")
 
 
 def values_of(season_id: int, row: Row) -> dict[str, Any]:
-    """What fills the statement that writes this row."""
+    """Return the parameters of the statement that writes this row."""
     values = {name: getattr(row, name) for name in row.__slots__}
     values["season_id"] = season_id
     if isinstance(row, AgentRow):
@@ -94,7 +94,7 @@ def values_of(season_id: int, row: Row) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """JSON in ASCII, which every database takes; the slow way for what the fast one spells otherwise, or refuses."""
+    """Encode as ASCII JSON, which every database takes; with the slower json if orjson can't."""
     try:
         text = orjson.dumps(value).decode()
     except TypeError:
@@ -103,7 +103,7 @@ def _text(value: Any) -> str:
 
 
 def agent_of(answer: Mapping[str, Any]) -> AgentRow:
-    """An agent; what another version has noted of it beyond this one's claims is left alone."""
+    """Build an agent's row; claims that only another version knows are ignored."""
     values = _read(answer)
     claims = values.pop("claims")
     return AgentRow(**{name: claims[name] for name in CLAIMS if name in claims}, **values)
@@ -114,7 +114,7 @@ def match_of(answer: Mapping[str, Any]) -> MatchRow:
 
 
 def season_of(answer: Mapping[str, Any]) -> tuple[int, SeasonRow]:
-    """A season, and how often it has changed hands."""
+    """Build a season's row; returns its epoch, which grows with every new manager, and the row."""
     values = _read(answer)
     values |= {name: bool(values[name]) for name in SWITCHES if name in values}
     known = (part.name for part in fields(SeasonRow))
