@@ -16,7 +16,7 @@
         ├── PeerUnreachable    no connection, or a lost one (E009)
         ├── PeerRefused        the answer is a LEAGUE_ERROR or a JSON-RPC error
         └── BadAnswer          the answer can't be parsed (E002, E003, E004, E010, ...)
-            └── MismatchedAnswer   a valid answer of another type
+            └── MismatchedAnswer   a well-formed reply without the expected message
 
 `ErrorCode` has the codes of the league protocol. How errors are sent is decided elsewhere.
 """
@@ -182,4 +182,4 @@ class BadAnswer(_CodedFailure):
 
 
 class OtherAnswer(BadAnswer):
-    """A valid answer of another type than the expected one."""
+    """A well-formed reply that doesn't hold the expected message."""
