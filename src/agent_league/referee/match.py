@@ -69,7 +69,7 @@ class Match:
             told = self.game.result(self.position, self.moves, self.players)
             GameResult.model_validate({"status": str(Outcome.TECHNICAL_LOSS), **told})
             orjson.dumps((told, {**self.game.wire.details(self.position, self.moves, self.players)}))
-        except Exception:  # noqa: BLE001 - a third party's rules and words may raise anything
+        except Exception:  # noqa: BLE001 - a third party's rules and wire may raise anything
             self.game = replace(self.game, wire=PlainWire(), payoffs=False)
 
     def to_move(self) -> tuple[str, ...]:

@@ -302,8 +302,7 @@ class MatchPlay:
         self.match.drawn(outcome)
 
     async def _tell(self) -> None:
-        """Send GAME_OVER to both; wait until players that didn't fail have received it, within its timeout.
-        """
+        """Send GAME_OVER to both; wait until players that didn't fail have received it, within its timeout."""
         if self.verdict is None:
             return
         for player_id, asker in self._askers.items():

@@ -101,7 +101,7 @@ class Retelling:
             raise ThreadLost(f"line {self._read + 1} comes after the end of the match")
 
     def _check_methods(self) -> None:
-        """Each player was asked in the game's own words, or in the plain ones."""
+        """Check that each player was asked by the game's own method, or by the plain one."""
         known = {self.match.game.wire.method, PLAIN.method}
         for player_id, method in self._file.move_methods.items():
             if player_id not in self.match.players or method not in known:
