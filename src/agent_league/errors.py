@@ -9,7 +9,7 @@
     ├── Refusal                a league message we refuse: answered with a LEAGUE_ERROR
     ├── JsonRpcError           not a valid JSON-RPC request: answered with a JSON-RPC error
     ├── StoreFailed            the store is unavailable (storage.base); trying again may help
-    ├── Deposed                another manager has taken over the league (storage.base)
+    ├── ManagerReplaced        another manager has taken over the league (storage.base)
     ├── ToolFailed             a tool of an MCP server gave no answer (mcp.client.failures)
     └── CallFailed             a peer gave no usable answer
         ├── PeerTimeout        no answer within the timeout (E001)

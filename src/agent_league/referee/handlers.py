@@ -19,7 +19,7 @@ MOST_ASKED = 10_000
 
 
 class RefereeHandlers:
-    """Handlers of the tools, by name in `build_table`."""
+    """Handlers of the tools, by name in `handlers_by_method`."""
 
     def __init__(
         self,
