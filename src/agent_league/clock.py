@@ -1,7 +1,6 @@
-"""Time: what o'clock it is, how the protocol writes it, and how people are told how long something took.
+"""Time of day, the protocol's timestamps, and durations as text for people.
 
-Waiting is the event loop's business (`asyncio`), so that a loop with virtual time needs nothing from here but
-another `Clock`.
+Nothing here waits: that is left to the event loop, so that tests with virtual time only replace the `Clock`.
 """
 
 import re
@@ -11,14 +10,14 @@ from math import floor
 from typing import Protocol
 
 ISO_UTC = re.compile(r"[\dW-]+T[\d:.,]+(Z|\+00:00)", re.ASCII)
-"""Date, T, time of day, UTC; whether there is such a date and time is another question."""
+"""ISO-8601 in UTC by its form alone; the date may still not exist (`2025-02-30`)."""
 
 
 class Clock(Protocol):
-    """Tells the time of day."""
+    """Source of the current time."""
 
     def now(self) -> datetime:
-        """The current moment, in UTC."""
+        """Return the current time, in UTC."""
         ...
 
 
@@ -30,19 +29,19 @@ class SystemClock:
 
 
 def format_utc(moment: datetime) -> str:
-    """The only form in which we send a moment: `2025-01-15T10:30:00Z`."""
+    """Format a time as our messages have it, cut to the second: `2025-01-15T10:30:00Z`."""
     return format_second(floor(moment.timestamp()))
 
 
 @lru_cache(maxsize=64)
 def format_second(second: int) -> str:
-    """The same for a whole second since 1970; many messages leave within one."""
+    """Format a Unix time in whole seconds; cached, as many messages are sent within one second."""
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @lru_cache(maxsize=1024)
 def parse_utc(text: str) -> datetime | None:
-    """The moment that a peer wrote, or None where it isn't ISO-8601 in UTC."""
+    """Parse a peer's timestamp; None if it isn't ISO-8601 in UTC."""
     if not ISO_UTC.fullmatch(text):
         return None
     try:
@@ -52,12 +51,12 @@ def parse_utc(text: str) -> datetime | None:
 
 
 def later(moment: datetime, seconds: float) -> str:
-    """The written form of a moment some seconds after another."""
+    """Format the time that is some seconds after another, such as a deadline."""
     return format_utc(moment + timedelta(seconds=seconds))
 
 
 def duration(seconds: float) -> str:
-    """A length of time as people say it, to two digits or so: `3.5 ms`, `45 s`, `3 min`, `2 h 5 min`."""
+    """Format a duration for people, to about two digits: `3.5 ms`, `45 s`, `3 min`, `2 h 5 min`."""
     if 0 < seconds < 0.9995:
         return f"{_brief(1000 * seconds)} ms"
     whole = max(0, round(seconds))

@@ -1,24 +1,24 @@
-"""Every error of the package, drawn once.
+"""Every error of the package, as one tree.
 
     AgentLeagueError
-    ├── UserError              something the person at the keyboard can mend; exit code 2
+    ├── UserError              something the user can mend; exit code 2
     │   ├── ConfigError        a file or setting: names the file and the path in it
-    │   └── PortInUse          an address that somebody else listens on
-    ├── DamagedFile            a file of an agent's own holds nothing of use; it goes on without it
-    ├── LeagueFailed           a league could not be played to its end; exit code 1
+    │   └── PortInUse          a port on which another process listens
+    ├── DamagedFile            an agent's own file is unreadable; the agent goes on without it
+    ├── LeagueFailed           a league could not be completed; exit code 1
     ├── Refusal                a league message we refuse: answered with a LEAGUE_ERROR
-    ├── FrameError             not even a JSON-RPC request: answered with a JSON-RPC error
-    ├── StoreFailed            the store can't be used now (storage.base); trying again may help
-    ├── Deposed                another manager has taken over the league (storage.base)
-    ├── ToolFailed             a tool of an MCP server gave no answer (transport.mcp_client.faults)
+    ├── JsonRpcError           not a valid JSON-RPC request: answered with a JSON-RPC error
+    ├── StoreFailed            the store is unavailable (storage.base); trying again may help
+    ├── ManagerReplaced        another manager has taken over the league (storage.base)
+    ├── ToolFailed             a tool of an MCP server gave no answer (mcp.client.failures)
     └── CallFailed             a peer gave no usable answer
-        ├── PeerTimeout        none within the limit (E001)
-        ├── PeerUnreachable    none at all (E009)
-        ├── PeerRefused        a refusal: a LEAGUE_ERROR or a JSON-RPC error
-        └── BadAnswer          one that can't be read as the answer (E002, E003, E004, E010, ...)
-            └── OtherAnswer    one that is in order, but answers something else
+        ├── PeerTimeout        no answer within the timeout (E001)
+        ├── PeerUnreachable    no connection, or a lost one (E009)
+        ├── PeerRefused        the answer is a LEAGUE_ERROR or a JSON-RPC error
+        └── BadAnswer          the answer can't be parsed (E002, E003, E004, E010, ...)
+            └── MismatchedAnswer   a well-formed reply without the expected message
 
-`ErrorCode` holds the codes of the league protocol. Nothing here knows how an error travels.
+`ErrorCode` has the codes of the league protocol. How errors are sent is decided elsewhere.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from typing import Any
 
 
 class ErrorCode(StrEnum):
-    """The error codes of `league.v2`; a member's name is the NAME that travels beside the code."""
+    """The error codes of `league.v2`; a member's name is sent beside its code."""
 
     TIMEOUT_ERROR = "E001"
     INVALID_MESSAGE_FORMAT = "E002"
@@ -50,7 +50,7 @@ class ErrorCode(StrEnum):
 
     @property
     def retryable(self) -> bool:
-        """Whether the same call may succeed when it is simply tried again."""
+        """Whether the same call may succeed if it is repeated unchanged."""
         return self in (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
 
 
@@ -63,7 +63,7 @@ PASSING = frozenset(
         ErrorCode.SERVICE_UNAVAILABLE,
     }
 )
-"""What may be different the next time."""
+"""Codes of temporary failures, after which a later call may succeed."""
 
 
 class FrameCode(IntEnum):
@@ -77,11 +77,11 @@ class FrameCode(IntEnum):
 
 
 class AgentLeagueError(Exception):
-    """The root: catching it catches everything the package raises on purpose."""
+    """Base of all errors that the package raises on purpose."""
 
 
 class UserError(AgentLeagueError):
-    """Something the person at the keyboard can mend."""
+    """Something the user can mend."""
 
 
 class ConfigError(UserError):
@@ -95,7 +95,7 @@ class ConfigError(UserError):
 
 
 class PortInUse(UserError):
-    """An address that somebody else listens on."""
+    """A port on which another process listens."""
 
     def __init__(self, host: str, port: int, wanted_by: str, hint: str = "") -> None:
         super().__init__(f"Port {port} on {host} is in use, and {wanted_by} needs it. {hint}".rstrip())
@@ -103,15 +103,15 @@ class PortInUse(UserError):
 
 
 class DamagedFile(AgentLeagueError):
-    """A file that an agent wrote for itself holds something else now; whoever needs it goes on without it."""
+    """An agent's own file no longer holds what the agent wrote; the agent goes on without it."""
 
 
 class LeagueFailed(AgentLeagueError):
-    """A league could not be played to its end."""
+    """A league could not be completed."""
 
 
 class Refusal(AgentLeagueError):
-    """A league message that we refuse, with what the sender needs to mend it."""
+    """A league message that we refuse, with a code and context that help its sender to mend it."""
 
     def __init__(self, code: ErrorCode, message: str, **context: Any) -> None:
         super().__init__(f"{code} {code.name}: {message}")
@@ -121,7 +121,7 @@ class Refusal(AgentLeagueError):
 
 
 class FrameError(AgentLeagueError):
-    """A body that is not a JSON-RPC request we can serve."""
+    """A request body that is not a JSON-RPC request we can serve."""
 
     def __init__(self, code: FrameCode, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -135,7 +135,7 @@ class CallFailed(AgentLeagueError):
 
     code: ErrorCode = ErrorCode.CONNECTION_ERROR
     tried: "tuple[CallFailed, ...]" = ()
-    """How each form of the call failed, where several were tried; this failure is among them."""
+    """If several call forms were tried: the failure of each, this one included."""
 
     def __init__(self, message: str, answer: Any = None) -> None:
         super().__init__(message)
@@ -144,22 +144,22 @@ class CallFailed(AgentLeagueError):
 
     @property
     def is_final(self) -> bool:
-        """Whether asking again is in vain."""
+        """Whether repeating the call is pointless."""
         return False
 
 
 class PeerTimeout(CallFailed):
-    """No answer within the limit."""
+    """No answer within the timeout."""
 
     code = ErrorCode.TIMEOUT_ERROR
 
 
 class PeerUnreachable(CallFailed):
-    """No connection, or one that broke off."""
+    """No connection, or one that was lost."""
 
 
 class _CodedFailure(CallFailed):
-    """A failure whose code depends on what came."""
+    """A failure whose error code depends on the answer."""
 
     def __init__(self, message: str, answer: Any = None, code: ErrorCode = ErrorCode.INVALID_MESSAGE_FORMAT) -> None:
         super().__init__(message, answer)
@@ -167,19 +167,19 @@ class _CodedFailure(CallFailed):
 
 
 class PeerRefused(_CodedFailure):
-    """The peer understood that it was asked, and refused."""
+    """The peer answered with a refusal."""
 
     @property
     def is_final(self) -> bool:
-        """Not where the peer is busy, or was itself at fault."""
+        """Whether repeating is pointless: not if the peer is busy or had an internal error."""
         fault = self.answer.get("error") if isinstance(self.answer, dict) else None
         internal = isinstance(fault, dict) and fault.get("code") == FrameCode.INTERNAL_ERROR
         return not internal and self.code not in PASSING
 
 
 class BadAnswer(_CodedFailure):
-    """An answer that can't be read as the one we asked for."""
+    """An answer that can't be parsed as the expected message."""
 
 
 class OtherAnswer(BadAnswer):
-    """An answer in good order that isn't the one we asked for."""
+    """A well-formed reply that doesn't hold the expected message."""

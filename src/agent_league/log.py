@@ -1,8 +1,8 @@
-"""JSON lines: one event a line, at the seeds' paths, never a token.
+"""Log files of JSON lines, one event a line, at the seeds' paths; tokens are redacted.
 
 `JsonLogger` keeps the interface of seed 000. A file is opened at the first line and kept open. An event is written at
-once; what comes by the thousand (messages, decisions) is kept for a moment and written together. A file that has grown
-to its bound is renamed, and the oldest of those goes.
+once; frequent ones (messages, decisions) are buffered for up to a second. A file that has reached its size limit is
+renamed, and the oldest of the renamed ones is deleted.
 """
 
 import errno
@@ -33,22 +33,22 @@ REDACTED = "[redacted]"
 KEPT_SECRETS = 4
 TOKEN = re.compile(r"tok-[\w-]{8,}", re.ASCII | re.IGNORECASE)
 SIGNED = "eyJ"
-"""How every signed token begins; it has three parts with dots between."""
+"""How every signed token (a JWT) begins; it has three parts with dots between."""
 RUN = re.compile(r"[\w.-]+", re.ASCII)
 TOKEN_FIELD = b'token":"'
 PLAIN_BYTES = bytes(range(0x20, 0x7F)) + b"\n"
 DISGUISES = (b"\\u", b"\\/", b'token\\"')
-"""Where one of these is among lines of JSON, a token or the name of its field may be spelled otherwise than usual."""
+"""Escapes in JSON that may hide a token or the name of its field from a search in the bytes."""
 SHOWN_BYTES = 1000
-"""Of a message that is too long for its line, or no JSON."""
+"""Bytes that are logged of a message that is too long for its line, or isn't JSON."""
 ESCAPED_LETTER = re.compile(r"\\u00([2-7][0-9a-fA-F])")
 SECRET_IN_TEXT = re.compile(
     r"""((?:token|application_key|match_key)[\\"']*\s*[:=]\s*)(?:\\*["'][^"']*|[^\s,}&]+)""", re.IGNORECASE
 )
 Line = bytes | tuple[Any, ...]
-"""A line with its line break, or what it is made of: the first of that is the function that makes it of all of it."""
+"""An encoded line with its line break, or a tuple whose first item is a function that encodes the tuple."""
 WAITING_SECONDS = 1.0
-"""How long a line that need not be written at once may wait for others."""
+"""Longest time for which a line is buffered."""
 WAITING_BYTES = 64 * 1024
 MAX_FILE_BYTES = 32 * 1024 * 1024
 OLD_FILES = 3
@@ -56,9 +56,9 @@ OLD_FILES = 3
 
 
 def redacted(value: Any, secrets: Sequence[str] = ()) -> Any:
-    """The same data with tokens struck out: by the name of their field, and wherever else one stands.
+    """Return a copy of JSON data with `REDACTED` in place of every token, by field name and by form.
 
-    A token is known by its form; `secrets` are others that have none of ours.
+    `secrets` are further strings to redact, such as tokens that another manager gave in a form of its own.
     """
     if isinstance(value, str):
         for secret in secrets:
@@ -75,7 +75,7 @@ def redacted(value: Any, secrets: Sequence[str] = ()) -> Any:
 
 
 def is_secret(field: Any) -> bool:
-    """Whether a field of this name holds a token or a key, in whatever case its letters are."""
+    """Whether a field of this name holds a token or a key, in upper or lower case."""
     name = field.lower() if isinstance(field, str) else ""
     return name.endswith("token") or name.replace("-", "_") in SECRET_FIELDS
 
@@ -87,16 +87,16 @@ def _without_tokens(text: str) -> str:
 
 
 def _without_signed(run: re.Match[str]) -> str:
-    """A run of a token's letters up to where a token begins; in this way a long text is read once only."""
+    """Redact from the first signed token of a match on; scans the text only once, so long texts stay cheap."""
     text = run[0]
     start = text.find(SIGNED)
     return text if start < 0 or text.count(".", start) < 2 else text[:start] + REDACTED
 
 
 def redact_lines(lines: Sequence[bytes], secrets: Sequence[bytes] = ()) -> bytes:
-    """Lines of JSON, each with its line break, as they may be written: printable and without tokens.
+    """Join lines of JSON, each with its line break, with tokens redacted and unprintable characters escaped.
 
-    They are looked at together: nearly all hold nothing but tokens in their usual field, which is seen in their bytes.
+    All lines are searched at once: nearly all have tokens in the usual fields only, which is seen in the bytes.
     """
     data = b"".join(lines)
     plain = _redact_plain(data, secrets) if data.count(b"\n") == len(lines) else None
@@ -104,7 +104,7 @@ def redact_lines(lines: Sequence[bytes], secrets: Sequence[bytes] = ()) -> bytes
 
 
 def _redact_plain(data: bytes, secrets: Sequence[bytes]) -> bytes | None:
-    """The same by their bytes alone; None if they need a closer look."""
+    """Redact by searching the bytes; None if the lines must be parsed to be sure."""
     if data.translate(None, PLAIN_BYTES) and not data.decode(errors="replace").replace("\n", "").isprintable():
         return None
     start, *others = data.split(TOKEN_FIELD)
@@ -125,25 +125,25 @@ def _redact_plain(data: bytes, secrets: Sequence[bytes]) -> bytes | None:
 
 
 def _has_escapes(secret: bytes) -> bool:
-    """Whether JSON spells it otherwise."""
+    """Whether JSON escapes characters of this secret."""
     return b'"' in secret or b"\\" in secret
 
 
 def _redact_line(line: bytes, secrets: Sequence[bytes]) -> bytes:
-    """One line, by its fields if its bytes don't do."""
+    """Redact one line, parsing it only if its bytes aren't enough."""
     plain = _redact_plain(line, secrets) if line.count(b"\n") == 1 else None
     if plain is not None:
         return plain
     try:
         entry = redacted(json.loads(line), [secret.decode() for secret in secrets])
         return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
-    except (ValueError, RecursionError):  # a message of more levels than can be looked through
+    except (ValueError, RecursionError):  # nested too deeply to be parsed
         head, _, message = line.removesuffix(b"}\n").partition(b',"message":')
         return b"%b%b}\n" % (head, encode_as_text(message, secrets))
 
 
 def encode_as_text(message: bytes, secrets: Sequence[bytes] = ()) -> bytes:
-    """The last fields of a line whose message is too long or no JSON: its beginning, and its length."""
+    """Encode a message that is too long or no JSON as the last fields of its line: length and redacted beginning."""
     is_cut = len(message) > SHOWN_BYTES
     shown = message[:SHOWN_BYTES]
     text = _encode_beginning(shown, is_cut)
@@ -154,12 +154,12 @@ def encode_as_text(message: bytes, secrets: Sequence[bytes] = ()) -> bytes:
 
 @lru_cache(maxsize=16)
 def _encode_beginning(shown: bytes, is_cut: bool) -> bytes:
-    """The text of a message, redacted once for all to whom a broadcast goes."""
+    """Encode the redacted beginning of a message; cached, as a broadcast is logged once for each recipient."""
     return json.dumps(redact_text(shown.decode(errors="replace"), is_cut=is_cut)).encode()
 
 
 def redact_text(text: str, secrets: Sequence[bytes] = (), *, is_cut: bool = False) -> str:
-    """A text without tokens; of one that was cut, without its last word, which may be the beginning of one."""
+    """Redact tokens in plain text; if it was cut, drop its last word too, which may be part of a token."""
     text = ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), text)
     if is_cut:
         text = text[: max(text.rfind('"'), text.rfind(" "), 0)]
@@ -171,7 +171,7 @@ class JsonLogger:
     """Writes the events of one component to `<log_root>/<folder>/<component>.log.jsonl`."""
 
     LEVELS: ClassVar = ["DEBUG", "INFO", "WARN", "ERROR"]
-    """From the least important to the most; WARNING is another word for WARN."""
+    """In rising order of importance; WARNING means the same as WARN."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class JsonLogger:
         max_bytes: int = MAX_FILE_BYTES,
         old_files: int = OLD_FILES,
     ) -> None:
-        """A file of more than `max_bytes` is renamed, and `old_files` of such are kept."""
+        """Configure the log; a file of more than `max_bytes` is renamed, and `old_files` renamed ones are kept."""
         self.component = component
         self.log_root = Path(log_root)
         self._folder = folder or (f"league/{league_id}" if league_id else "agents")
@@ -198,21 +198,21 @@ class JsonLogger:
         self._timer: asyncio.TimerHandle | None = None
         self._before_close: list[Callable[[], None]] = []
         self.secrets: tuple[bytes, ...] = ()
-        """What is struck out beside tokens of a form that we know."""
+        """Strings that are redacted beside tokens of known form."""
 
     @property
     def log_file(self) -> Path:
         return self.log_root / self._folder / f"{self.component}.log.jsonl"
 
     def rename(self, component: str) -> None:
-        """Goes on under another name: an agent learns its id only when it has registered."""
+        """Continue in another component's file; called when an agent has registered and knows its id."""
         if component != self.component:
             self.flush()
             self._let_go()
             self.component = component
 
     def conceal(self, secret: str) -> None:
-        """From here on this is struck out too, as the tokens before it."""
+        """Redact this string too from now on; the last few are remembered."""
         self.secrets = (*self.secrets, secret.encode())[-KEPT_SECRETS:]
 
     def enabled(self, level: str) -> bool:
@@ -224,15 +224,15 @@ class JsonLogger:
             self.flush()
 
     def log_soon(self, event_type: str, level: str = "INFO", **details: Any) -> None:
-        """As `log`, for what happens often: the line may wait a second for others."""
+        """Log a frequent event: its line may be buffered for a second."""
         if self.enabled(level):
             line = self._encode(event_type, level, details)
             self.write_soon(line, len(line))
 
     def write_soon(self, line: Line, size: int) -> None:
-        """Writes a line of JSON, of about so many bytes, together with others; tokens are struck out then.
+        """Buffer a line of JSON of about `size` bytes; tokens are redacted when it is written.
 
-        Lines are encoded together too: that takes a fraction of the time that each by itself would take.
+        Encoding and redacting many lines together takes a fraction of the time it takes one by one.
         """
         self._waiting.append(line)
         self._waiting_bytes += size
@@ -240,7 +240,7 @@ class JsonLogger:
             self._plan_flush()
 
     def _plan_flush(self) -> None:
-        """Writes what waits as soon as it must be, at the same moment as the other logs of this process."""
+        """Flush now if the buffer is full, else at the next full second, together with the process's other logs."""
         if self._waiting_bytes >= WAITING_BYTES or self._closed:
             self.flush()
             return
@@ -248,7 +248,7 @@ class JsonLogger:
 
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # nobody would come back to it
+        except RuntimeError:  # without a loop, no timer would fire
             self.flush()
         else:
             now = loop.time()
@@ -266,11 +266,11 @@ class JsonLogger:
         }
         try:
             return orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
-        except TypeError:  # more than orjson can write: an integer beyond 64 bits, half a surrogate pair
+        except TypeError:  # orjson can't encode it: an integer beyond 64 bits, half a surrogate pair
             return json.dumps(entry, default=str).encode() + b"\n"
 
     def flush(self) -> None:
-        """Writes what waits."""
+        """Write the buffered lines."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -288,7 +288,7 @@ class JsonLogger:
             sys.stderr.write(f"log {self.log_file}: {error}\n")
 
     def _append(self, data: bytes) -> int:
-        """Writes as many whole lines as a file has room for, one at least; the bytes that were written."""
+        """Write as many whole lines as the file has room for, at least one; return the number of bytes written."""
         file, size = self._open()
         while size and size + len(data) > self._max_bytes:
             self._rotate()
@@ -302,14 +302,14 @@ class JsonLogger:
         return len(data)
 
     def _open(self) -> tuple[FileIO, int]:
-        """The file, and its size now: others may write to it."""
+        """Return the open file and its current size, as other processes may write to it too."""
         if self._file is None:
             self.log_file.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.log_file.open("ab", buffering=0)
         return self._file, os.fstat(self._file.fileno()).st_size
 
     def _rotate(self) -> None:
-        """Puts the file aside, unless another process that writes to it has done so."""
+        """Rename the file and the older ones, unless another process has done so already."""
         ours = os.fstat(self._file.fileno()) if self._file else None
         self._let_go()
         with suppress(FileNotFoundError):
@@ -335,11 +335,11 @@ class JsonLogger:
         self.log(event_type, "ERROR", **details)
 
     def before_close(self, write: Callable[[], None]) -> None:
-        """Has `write` called before the file is closed, for those who count and tell later."""
+        """Register a function to be called by `close`, such as one that logs its totals."""
         self._before_close.append(write)
 
     def close(self) -> None:
-        """Keeps no file open from here on; a line that comes late is still written."""
+        """Flush and close; lines that are logged later are still written, each at once."""
         for write in self._before_close:
             write()
         self._closed = True

@@ -1,4 +1,4 @@
-"""Settings: what `SHARED/config` says, read once, checked, and handed down as frozen models."""
+"""The configuration in `SHARED/config`: read and validated into frozen models."""
 
 from agent_league.config.loader import ConfigLoader
 from agent_league.config.models import (

@@ -1,4 +1,4 @@
-"""The home: the SHARED folder that a command works in, found or made."""
+"""The home folder (`SHARED`) that a command works in: finding it and creating it."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ SYSTEM_FILE = Path("config", "system.json")
 
 
 def find_home(start: Path) -> Path | None:
-    """The SHARED folder that counts here: `$LEAGUE_HOME`, this folder or one above it, then the checkout's own."""
+    """Find the SHARED folder: `$LEAGUE_HOME`, in `start` or a folder above it, then in the checkout."""
     if named := os.environ.get("LEAGUE_HOME"):
         return Path(named)
     places = [*(folder / FOLDER for folder in (start, *start.parents))]
@@ -27,7 +27,7 @@ def is_home(home: Path) -> bool:
 
 
 def make_home(home: Path) -> list[Path]:
-    """Writes the shipped configuration; files that are there already stay as they are. Returns what was written."""
+    """Write the shipped configuration files that are missing; return their paths. Raises ConfigError."""
     if home.exists() and not home.is_dir():
         raise ConfigError(home, "", "is a file; a folder for config, data and logs was expected")
     try:

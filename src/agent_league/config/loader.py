@@ -33,12 +33,12 @@ AGENTS_FILE = "agents/agents_config.json"
 MANAGER_PORT = "network.default_league_manager_port"
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 OWN_KEYS = "x_"
-"""How keys begin that are somebody's own; nobody else reads them."""
+"""Prefix of the user's own keys, which are allowed everywhere and ignored."""
 NOT_IN_IDS = re.compile(r"[^A-Za-z0-9]+")
 
 
 class ConfigLoader:
-    """The files of one SHARED folder; `overrides` ("timeouts.move_timeout_sec" -> 2) win over the files."""
+    """Loads the files of one SHARED folder; `overrides` ("timeouts.move_timeout_sec" -> 2) win over the files."""
 
     def __init__(self, root: Path | str = "SHARED", overrides: Mapping[str, Any] | None = None) -> None:
         self.root = Path(root)
@@ -68,10 +68,9 @@ class ConfigLoader:
         raise ConfigError(self.path(AGENTS_FILE), "league_manager.endpoint", problem)
 
     def load_league(self, league_id: str | None = None, game_type: str | None = None) -> LeagueConfig:
-        """A league's file; without an id, that of `default_league_id`.
+        """Load a league's file; without an id, that of `default_league_id`.
 
-        A league of a game that somebody names needs no file: its id follows from the game's, the rest is as the default
-        league has it.
+        With a `game_type` no file is needed: the id is derived from the game, all else is as in the default league.
         """
         if game_type is None:
             return self._load_league_file(league_id)
@@ -92,7 +91,7 @@ class ConfigLoader:
         return self.path(f"leagues/{league_id}.json").is_file()
 
     def league_file(self, league_id: str) -> str:
-        """Where what a league is made of can be changed."""
+        """Name of the file in which a league's settings can be changed: its own, or the default league's."""
         return f"leagues/{league_id if self.has_league_file(league_id) else self.load_system().default_league_id}.json"
 
     def load_games_registry(self) -> GamesRegistry:
@@ -111,7 +110,7 @@ class ConfigLoader:
         return self._entry("players", player_id, {entry.player_id: entry for entry in self.load_agents().players})
 
     def check_overrides(self) -> None:
-        """Names every override that no file knows."""
+        """Raise ConfigError for an override that is no setting of any file."""
         known = set(self._overrides_for(SystemConfig)) | set(self._overrides_for(LeagueConfig))
         for path in self.overrides:
             if path not in known:
@@ -123,7 +122,7 @@ class ConfigLoader:
         return self.root / "config" / name
 
     def wrong(self, name: str, setting: str, problem: str) -> ConfigError:
-        """The error for a setting that can't be used, named by where it came from: `--set` or the file."""
+        """Build the error for a bad setting, naming where it came from: `--set` or the file."""
         return ConfigError("--set" if _is_set(setting, self.overrides) else self.path(name), setting, problem)
 
     def _load_league_file(self, league_id: str | None) -> LeagueConfig:
@@ -186,11 +185,11 @@ class ConfigLoader:
             raise self.wrong(name, inside, problem) from None
 
     def _rewrite(self, path: Path) -> str:
-        """What to do about a file that holds nothing of use."""
+        """Advice for a file that can't be used."""
         return f"move it away and run `league init {self.root}`, which writes {path.name} anew"
 
     def _missing(self, path: Path) -> str:
-        """What to do about a file that isn't there: `league init` writes all but a league of one's own."""
+        """Advice for a missing file: `league init` writes all but the user's own league files."""
         known = ", ".join(sorted(file.stem for file in path.parent.glob("*.json")))
         if path.parent.name == "leagues" and known:
             return f"no such file (there are: {known})"
@@ -249,12 +248,12 @@ def _find_unknown_key(annotation: Any, data: Any) -> tuple[str, list[str]] | Non
 
 
 def _is_set(setting: str, overrides: Mapping[str, Any]) -> bool:
-    """Whether an override set this, or the list that it is in."""
+    """Whether an override set this setting or one that contains it."""
     return any(setting == path or setting.startswith(f"{path}.") for path in overrides)
 
 
 def _first_mistake(data: Any, error: ValidationError) -> tuple[str, str]:
-    """The path of the first mistake that pydantic found, and what is wrong there."""
+    """Return the path of the first error that pydantic found, and a sentence about it."""
     first = error.errors(include_url=False)[0]
     inside = ".".join(str(part) for part in first["loc"])
     if first["type"] == "missing":

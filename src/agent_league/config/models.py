@@ -1,7 +1,7 @@
-"""The files of `SHARED/config` as models, one a file.
+"""The files of `SHARED/config` as pydantic models, one for each file.
 
-The seeds' fields are required where a league can't do without them; ours beside them have defaults, so that a file
-written from the seeds alone is read. Fields of one's own (`x_...`) are kept; the loader refuses other unknown ones.
+Only fields that a league can't do without are required; all others have defaults, so that files with the seeds' fields
+alone are valid. The user's own fields (`x_...`) are kept; the loader refuses other unknown ones.
 """
 
 import re
@@ -26,13 +26,13 @@ PortRange = Annotated[tuple[Port, Port], AfterValidator(_in_order)]
 
 
 def port_of(endpoint: str) -> int:
-    """Tell the port of an address; one that names none has that of its scheme."""
+    """Return the port of an address, by default that of its scheme. Raises ValueError if it is no number."""
     parts = urlsplit(endpoint)
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def with_port(endpoint: str, port: int) -> str:
-    """Name another port in an address."""
+    """Return the address with another port."""
     parts = urlsplit(endpoint)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return parts._replace(netloc=f"{host}:{port}").geturl()
@@ -62,7 +62,7 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
 class Settings(BaseModel):
-    """What all of them share."""
+    """Base of the configuration models: frozen, unknown fields are kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -84,22 +84,22 @@ class Security(Settings):
     """Random bytes in a token."""
     token_ttl_hours: Annotated[float, Field(gt=0, le=87600)] = 24
     allow_tokenless_return: bool | None = None
-    """Whether the same name at the same address may come back without its token; None: in a loopback league only."""
+    """Whether an agent of the same name and address may return without its token; None: in a loopback league only."""
     verify_callers: bool = True
-    """Whether players and referees answer only calls that the manager's signature vouches for."""
+    """Whether players and referees answer only calls with a token that the manager has signed."""
     require_player_tokens: bool = False
-    """Whether an answer without its player's own token counts as none."""
+    """Whether an answer without its player's own token is rejected."""
     allow_referee_tokens: bool | None = None
-    """Whether players answer a referee that shows its own token, as the seeds do; None: in a loopback league only."""
+    """Whether players accept a referee's own token, as in the seeds; None: in a loopback league only."""
     rate_limit_per_sec: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
-    """So many requests a second an agent takes from one network address; None: as many as come."""
+    """Requests per second that an agent accepts from one network address; None: no limit."""
     rate_limit_burst: Annotated[int, Field(ge=1, le=1_000_000)] = 50
-    """So many may come at once before the rate holds."""
+    """Requests that may come at once before the rate limit applies."""
 
 
 class Tolerance(Settings):
     strict: bool = False
-    """Whether a message in any other spelling than the protocol's own is an error, as it is for grading."""
+    """Whether every deviation from the protocol's own message form is an error, as for grading."""
 
 
 class Timeouts(Settings):
@@ -115,7 +115,7 @@ class Timeouts(Settings):
 
 class RetryPolicy(Settings):
     max_retries: Attempts = 3
-    """Attempts in all for one question."""
+    """Attempts in all for one request, the first included."""
     base_delay_sec: Delay = 2.0
     backoff_strategy: Literal["exponential", "fixed"] = "exponential"
 
@@ -127,13 +127,13 @@ class CircuitBreaker(Settings):
 
 class Heartbeat(Settings):
     interval_sec: Seconds = 2
-    """How often a manager asks a referee that has matches in hand how they stand."""
+    """How often a manager asks a referee for the state of its running matches."""
     lease_sec: Seconds = 10
-    """A referee that hasn't answered for so long loses its matches to another."""
+    """After so long without an answer, a referee's matches are given to another."""
     match_sec: Seconds = 3600
-    """So long a referee may take for one match; its tokens are valid as long."""
+    """Longest duration of a match; its match tokens are valid as long."""
     quiet_sec: Seconds = 30
-    """An agent that has heard nothing of its manager for so long asks whether it is still there."""
+    """After so long without a call from its manager, an agent checks that the manager is still there."""
 
 
 class Logging(Settings):
@@ -141,13 +141,13 @@ class Logging(Settings):
     messages: bool = True
     """Whether every message sent and received is a line of its own."""
     max_file_mib: Annotated[float, Field(gt=0, le=1_000_000)] = 32
-    """A log file that would grow beyond this is renamed to `.1` and another is begun."""
+    """A log file that would grow beyond this is renamed to `.1`."""
     old_files: Annotated[int, Field(ge=0, le=1000)] = 3
-    """So many such files are kept of each log."""
+    """Renamed files that are kept of each log."""
 
     @property
     def logger_options(self) -> dict[str, Any]:
-        """How much a logger writes."""
+        """Keyword arguments for a `JsonLogger`."""
         return {
             "level": self.level,
             "max_bytes": int(self.max_file_mib * 1024 * 1024),
@@ -172,7 +172,7 @@ class SystemConfig(Settings):
     logging: Logging = Logging()
 
     def for_practice(self) -> "SystemConfig":
-        """The same for an agent that answers anybody."""
+        """Return a copy for practice, in which an agent answers every caller."""
         security = self.security.model_copy(update={"verify_callers": False})
         return self.model_copy(update={"security": security})
 
@@ -212,13 +212,13 @@ class AgentsConfig(Settings):
     players: tuple[PlayerEntry, ...] = ()
 
     def find_referee(self, referee_id: str | None, port: int | None) -> RefereeEntry | None:
-        """Find a referee's entry by its id or, where none is given, by the port of its address."""
+        """Find a referee's entry by its id or, without one, by the port of its address."""
         if referee_id is not None:
             return next((entry for entry in self.referees if entry.referee_id == referee_id), None)
         return next((entry for entry in self.referees if port_of(entry.endpoint) == port), None)
 
     def find_player(self, player_id: str | None, port: int | None) -> PlayerEntry | None:
-        """Find a player's entry by its id or, where none is given, by the port of its address."""
+        """Find a player's entry by its id or, without one, by the port of its address."""
         if player_id is not None:
             return next((entry for entry in self.players if entry.player_id == player_id), None)
         return next((entry for entry in self.players if port_of(entry.default_endpoint) == port), None)
@@ -243,11 +243,11 @@ class ScoringRule(Settings):
 class Scheduling(Settings):
     format: Literal["round_robin", "double_round_robin"] = "round_robin"
     matches_per_round: Annotated[int, Field(ge=1)] | None = None
-    """At most so many matches in one round; None: all pairs of the round."""
+    """Most matches in one round; None: all pairs of the round."""
     rounds: Annotated[int, Field(ge=1)] | None = None
-    """Only the first so many rounds are played; None: all, until everybody has met everybody."""
+    """Number of rounds to play; None: all, until every pair has met."""
     overlap_rounds: bool = False
-    """Whether players who are free go on into the next round while matches of the last are still played."""
+    """Whether free players start the next round while matches of the last one are running."""
     referee_assignment: AssignmentStrategy = "least_connections"
 
 
@@ -263,10 +263,10 @@ class LeagueConfig(Settings):
     league_id: str
     display_name: str = ""
     protocol: Literal["league.v1", "league.v2"] | None = None
-    """What its players are expected to speak; it plays the rules of `league.v1` if all of them do at its start."""
+    """Protocol expected of its players; if all of them use `league.v1` at the start, its rules apply."""
     game_type: str
     game_parameters: dict[str, Any] = Field(default_factory=dict)
-    """What this league plays by, where it isn't what the registry says."""
+    """Parameters that differ from the registry's."""
     status: str = "ACTIVE"
     created_at: str | None = None
     scoring: ScoringRule = ScoringRule()
@@ -289,15 +289,15 @@ class GamesRegistry(Settings):
     games: tuple[GameEntry, ...]
 
     def entry(self, game_type: str) -> GameEntry:
-        """What the registry says of a game; one that it doesn't name is as its own rules have it."""
+        """Return a game's entry; an empty one if the registry doesn't name the game."""
         return next((game for game in self.games if game.game_type == game_type), GameEntry(game_type=game_type))
 
     def parameters(self, game_type: str) -> dict[str, Any]:
-        """What the registry sets for a game."""
+        """Return a copy of a game's parameters in the registry."""
         return dict(self.entry(game_type).parameters)
 
     def with_parameters(self, game_type: str, parameters: Mapping[str, Any]) -> "GamesRegistry":
-        """The same registry, with more set for one game."""
+        """Return a copy of the registry with further parameters for one game."""
         entry = self.entry(game_type)
         changed = entry.model_copy(update={"parameters": {**entry.parameters, **parameters}})
         others = (game for game in self.games if game.game_type != game_type)
@@ -323,7 +323,7 @@ ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,24}$")]
 
 
 class McpServer(Settings):
-    """An address with headers to send along, or a command with an environment; in short, the address or the command.
+    """An MCP server: an address with headers, or a command with an environment. A bare address or command does too.
 
     `$NAME` in a header or in the environment stands for a variable of the player's own environment.
     """
@@ -353,24 +353,24 @@ class McpServer(Settings):
 
 
 class LlmSettings(Settings):
-    """How the strategy `llm` thinks. Keys are taken from the environment alone, so there is no place for them here."""
+    """Settings of the strategy `llm`. API keys come from the environment alone, so there is no field for them."""
 
     model: str | None = None
-    """`provider:model` in pydantic-ai's words; with a `base_url`, what the server there calls it."""
+    """`provider:model` as pydantic-ai names it; with a `base_url`, the model's name on that server."""
     base_url: Annotated[str, AfterValidator(_model_server)] | None = None
-    """A server of one's own that speaks the chat form of OpenAI: Ollama, vLLM, LM Studio, ..."""
+    """A server with OpenAI's chat API: Ollama, vLLM, LM Studio, ..."""
     output: Literal["auto", "tool", "native", "prompted"] = "auto"
-    """How the model gives its answer a form; auto: as pydantic-ai thinks best for it."""
+    """How the model returns structured output; auto: pydantic-ai's choice for the model."""
     move_sec: Seconds = 20
-    """So long it may think about one move, and never up to the last two seconds before the referee's deadline."""
+    """Longest time for one move; it always ends two seconds before the referee's deadline."""
     max_tokens: Annotated[int, Field(ge=1)] | None = 1_000_000
-    """So many tokens it may use from the player's start to its end; None: any number."""
+    """Tokens that the player may use in its lifetime; None: no limit."""
     max_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = 1.0
-    """So much it may cost in that time, where the price is known; None: anything."""
+    """Cost limit for the same time, if the price is known; None: no limit."""
     fallback: str = "random"
-    """The strategy that plays where the model can't."""
+    """The strategy that plays if the model gives no move."""
     mcp_servers: dict[ServerName, McpServer] = Field(default_factory=dict)
-    """Whose tools the model may use, by a name of one's own."""
+    """MCP servers whose tools the model may use, by a name of the user's choice."""
 
 
 class PlayerDefaults(Settings):

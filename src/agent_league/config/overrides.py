@@ -1,4 +1,4 @@
-"""`--set PATH=VALUE` and its like: one run's exceptions to the files."""
+"""Overrides such as `--set PATH=VALUE`: settings of one run that win over the files."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ SETTING = "PATH=VALUE, such as timeouts.move_timeout_sec=2"
 
 
 def parse_overrides(settings: Iterable[str], option: str = "--set", expected: str = SETTING) -> dict[str, Any]:
-    """Reads `timeouts.move_timeout_sec=2`: the value is JSON where it can be, else text."""
+    """Parse settings such as `timeouts.move_timeout_sec=2`; a value that isn't JSON is text. Raises ConfigError."""
     overrides: dict[str, Any] = {}
     for setting in settings:
         path, separator, text = setting.partition("=")
@@ -24,13 +24,13 @@ def parse_overrides(settings: Iterable[str], option: str = "--set", expected: st
 
 
 def apply_overrides(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The same data with some values set; objects on the way are made, the original stays as it is."""
+    """Return a copy of the data with values set by path; missing objects on the way are created."""
     result = dict(data)
     for path, value in overrides.items():
         name, _, rest = path.partition(".")
         inner = result.get(name, {})
         if not rest:
             result[name] = value
-        elif isinstance(inner, dict):  # what else stands there is a mistake of the file, found when it is read
+        elif isinstance(inner, dict):  # anything else is a mistake in the file, which validation reports
             result[name] = apply_overrides(inner, {rest: value})
     return result

@@ -1,4 +1,4 @@
-"""Python files that somebody edits, such as a strategy or the rules of a game: run from where they stand.
+"""Loading Python files that aren't installed, such as a user's strategy or the rules of a game.
 
 Knows nothing of what is in them.
 """
@@ -15,7 +15,7 @@ SUFFIX = ".py"
 
 
 def is_python_file(name: str) -> bool:
-    """Whether a name is that of a Python file, and not of something that is installed."""
+    """Whether a name is that of a Python file rather than of an installed strategy or game."""
     return name.endswith(SUFFIX)
 
 

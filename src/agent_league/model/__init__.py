@@ -1,1 +1,1 @@
-"""The words everybody inside shares: frozen dataclasses and closed sets, no behaviour at the edge."""
+"""The concepts that all packages share, as frozen dataclasses and enums: agents, schedule, results, events, names."""

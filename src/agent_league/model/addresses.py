@@ -1,4 +1,4 @@
-"""Where agents listen is the league's business alone: nothing public tells it, whoever's words it is in."""
+"""Redacting agents' network addresses from text, as nothing public may tell where an agent listens."""
 
 import re
 
@@ -13,9 +13,9 @@ _ADDRESS = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
-"""Each begins where a word does, so that a long text is read once."""
+"""Each alternative begins at a word boundary, so that a long text is scanned once."""
 
 
 def without_addresses(text: str) -> str:
-    """Somebody's words, or an error's, with `its address` in place of each address."""
+    """Replace every network address in a text by the words `its address`."""
     return _ADDRESS.sub("its address", text)

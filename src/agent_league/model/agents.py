@@ -1,4 +1,4 @@
-"""Agents: their roles, who they are, and the states of their life."""
+"""Agents: roles, lifecycle states, and what is known of a registered player or referee."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -7,11 +7,11 @@ from enum import StrEnum
 from agent_league.errors import AgentLeagueError
 
 ANY_GAME = "*"
-"""Among the games that an agent names: it takes every other one too."""
+"""Among an agent's `game_types`: it supports every game."""
 
 
 class Role(StrEnum):
-    """The three kinds of agents."""
+    """The three roles of agents."""
 
     LEAGUE_MANAGER = "league_manager"
     REFEREE = "referee"
@@ -19,7 +19,7 @@ class Role(StrEnum):
 
 
 class AgentState(StrEnum):
-    """The states an agent goes through."""
+    """The lifecycle states of an agent."""
 
     INIT = "INIT"
     REGISTERED = "REGISTERED"
@@ -38,24 +38,24 @@ TRANSITIONS: dict[AgentState, frozenset[AgentState]] = {
 
 
 class IllegalTransition(AgentLeagueError):
-    """A step between states that the life of an agent doesn't have."""
+    """A change of state that `TRANSITIONS` doesn't allow."""
 
 
 def advance(current: AgentState, target: AgentState) -> AgentState:
-    """The next state; staying where one is, is always allowed."""
+    """Return `target` if an agent may enter it from `current`; staying is always allowed. Raises IllegalTransition."""
     if target != current and target not in TRANSITIONS[current]:
         raise IllegalTransition(f"an agent can't go from {current} to {target}")
     return target
 
 
 def takes(game_types: Collection[str], game_type: str) -> bool:
-    """Whether an agent that names these games plays, or referees, this one."""
+    """Whether an agent with these `game_types` plays, or referees, this game."""
     return game_type in game_types or ANY_GAME in game_types
 
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How an agent speaks: its protocol, its style of calls, and what in its words was put up with."""
+    """How an agent communicates: its protocol, its call form, and the deviations that were tolerated."""
 
     protocol: str = "league.v2"
     style: str = "seeds"

@@ -1,4 +1,7 @@
-"""What happens in a league, as facts for whoever watches: the terminal, the log, the files."""
+"""Events of a league, for the terminal, the log and the files.
+
+Class names and plain fields are written to the log: they are data.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -13,7 +16,7 @@ from agent_league.model.schedule import Round
 
 @dataclass(frozen=True, slots=True)
 class AgentRegistered:
-    """An agent is in, for the first time or again."""
+    """An agent has registered, for the first time or again."""
 
     role: Role
     agent_id: str
@@ -21,24 +24,24 @@ class AgentRegistered:
     endpoint: str
     returned: bool = False
     tolerated: tuple[str, ...] = ()
-    """What in its registration was put up with."""
+    """Deviations in its registration."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrationRefused:
-    """Somebody wanted to register and was told why that is not possible."""
+    """A registration was refused."""
 
     who: str
     why: str
 
     @property
     def is_old_token(self) -> bool:
-        """Whether it only came with a token of another league, as agents do that were in an earlier one."""
+        """Whether the only reason is a token of another league, as agents of an earlier league still have."""
         return self.why.startswith(ErrorCode.AUTH_TOKEN_INVALID)
 
     @property
     def sentence(self) -> str:
-        """What everybody may know of it, without a full stop."""
+        """Public description, without a full stop."""
         if self.is_old_token:
             return f"{self.who} came with a token that isn't of this league, and is told to register without it"
         return f"{self.who} was not admitted: {self.why}"
@@ -46,7 +49,7 @@ class RegistrationRefused:
 
 @dataclass(frozen=True, slots=True)
 class AgentStateChanged:
-    """An agent was suspended, came back, or is done."""
+    """An agent was suspended, returned, or shut down."""
 
     agent_id: str
     state: AgentState
@@ -55,49 +58,49 @@ class AgentStateChanged:
 
 @dataclass(frozen=True, slots=True)
 class StoreChanged:
-    """The manager's database is away, and the league waits for it; or it is back."""
+    """The manager's database became unavailable, so that the league waits; or it is available again."""
 
     is_there: bool
     why: str
-    """For those who run it alone: it may name a file or a host."""
+    """Not public: it may name a file or a host."""
 
     @property
     def sentence(self) -> str:
-        """What everybody may know of it."""
+        """Public description, without a full stop."""
         away = "The database is away; nothing is lost, and the league goes on once it is back"
         return "The database is back" if self.is_there else away
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrationChanged:
-    """The organiser has closed the registration, or opened it again."""
+    """The organiser closed the registration, or opened it again."""
 
     is_open: bool
 
 
 @dataclass(frozen=True, slots=True)
 class PauseChanged:
-    """The organiser has paused the league: no match begins; or it goes on."""
+    """The organiser paused the league, so that no match starts, or resumed it."""
 
     is_paused: bool
 
 
 @dataclass(frozen=True, slots=True)
 class RefereeWaitChanged:
-    """No referee is left to give a match to, and the league waits for one; or there is one again."""
+    """The league has no referee and waits for one; or there is one again."""
 
     is_waiting: bool
 
     @property
     def sentence(self) -> str:
-        """What everybody may know of it, without a full stop."""
+        """Public description, without a full stop."""
         waiting = "The league has no referee: waiting for one to come, or to come back"
         return waiting if self.is_waiting else "There is a referee again; the league goes on"
 
 
 @dataclass(frozen=True, slots=True)
 class LeagueStarted:
-    """Registration is closed and the schedule stands."""
+    """Registration is closed and the schedule is made."""
 
     league_id: str
     players: int
@@ -108,7 +111,7 @@ class LeagueStarted:
 
 @dataclass(frozen=True, slots=True)
 class LeagueResumed:
-    """A manager goes on where an earlier one stopped."""
+    """A manager continues a league that an earlier one left."""
 
     league_id: str
     players: int
@@ -129,11 +132,11 @@ class RoundStarted:
 
 @dataclass(frozen=True, slots=True)
 class MatchAssigned:
-    """A match was given to a referee, for the first time or because another had lost it."""
+    """A match was assigned to a referee, for the first time or in place of a lost one."""
 
     match_id: str
     referee_id: str | None
-    """None: it was taken back before the referee knew of it."""
+    """None: the assignment was withdrawn before the referee knew of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +148,18 @@ class MatchFinished:
 
 @dataclass(frozen=True, slots=True)
 class MatchOverdue:
-    """A referee is there, took a match, and hasn't reported it in time."""
+    """A reachable referee accepted a match and hasn't reported it in time."""
 
     match_id: str
     referee_id: str
     times: int
-    """How often by now."""
+    """How many times it has been overdue."""
     refusals: tuple[str, ...] = ()
-    """What the match's players say they have refused, a sentence each."""
+    """Calls that the match's players say they refused, a sentence each."""
 
     @property
     def sentence(self) -> str:
-        """What everybody may know of it, without a full stop."""
+        """Public description, without a full stop."""
         how_often = " again" if self.times > 1 else ""
         said = f": {'; '.join(self.refusals)}" if self.refusals else ""
         return f"{self.match_id} is overdue{how_often}: {self.referee_id} took it and hasn't reported it{said}"
@@ -164,27 +167,27 @@ class MatchOverdue:
 
 @dataclass(frozen=True, slots=True)
 class MatchNotTaken:
-    """A match can't be given to its referee, and is tried again and again."""
+    """A match can't be handed to its referee; the manager keeps trying."""
 
     match_id: str
     referee_id: str
     why: str
-    """In the referee's own words, or those of the connection to it."""
+    """The referee's refusal, or the connection error."""
 
     @property
     def sentence(self) -> str:
-        """What everybody may know of it, without a full stop."""
+        """Public description, without a full stop."""
         return f"{self.match_id} waits: {self.referee_id} doesn't take it: {without_addresses(self.why)}"
 
 
 @dataclass(frozen=True, slots=True)
 class RoundCompleted:
-    """All results of a round are in."""
+    """All results of a round are recorded."""
 
     round_id: int
     standings: tuple[StandingsRow, ...]
     is_last: bool = False
-    """Whether the end of the league follows, with the same table."""
+    """Whether LeagueCompleted follows, with the same standings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +199,13 @@ class LeagueCompleted:
     matches: int
     standings: tuple[StandingsRow, ...]
     tolerated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What was put up with, by agent."""
+    """Deviations, by agent."""
     broken_off: Mapping[str, str] = field(default_factory=dict)
-    """The matches that no player is at fault for having ended without a winner, and why each did."""
+    """Matches that were aborted without a player's fault, by id, and why."""
 
     @property
     def is_void(self) -> bool:
-        """Whether nobody has won it, as every match was broken off."""
+        """Whether the league has no winner because every match was aborted."""
         return len(self.broken_off) == self.matches > 0
 
 
@@ -227,7 +230,7 @@ Event = (
 
 
 def brief(event: Event) -> dict[str, Any]:
-    """The plain fields of an event, for a log line: no tables, no schedules."""
+    """Return the plain fields of an event for a log line; standings and schedules are left out."""
     plain = (str, int, float, bool, type(None))
     found = ((part.name, getattr(event, part.name)) for part in fields(event))
     numbered = {"round_id": event.round.round_id} if isinstance(event, RoundStarted) else {}

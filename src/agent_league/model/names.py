@@ -1,4 +1,4 @@
-"""Names from outside: which of them may name a file, which may be shown to people, and how they are shown."""
+"""Names that others chose: which are safe as file names, which can be displayed, and which look alike."""
 
 import re
 import unicodedata
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 CHECK_LEAGUE = "league_check"
-"""The league of `league check`: what is played in it is no match, and leaves no trace."""
+"""League id that `league check` uses; its matches are not recorded."""
 LONGEST_NAME = 100
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 _PICTURE = "\u00a9\u00ae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _JOINED = re.compile(f"(?<=[{_PICTURE}#*0-9])[\ufe0e\ufe0f]|(?<=[{_PICTURE}\ufe0f])\u200d(?=[{_PICTURE}])")
-"""What nobody sees, but belongs to a picture: how it is to be drawn, and that two of them are one."""
+"""Invisible characters that belong to an emoji: variation selectors and joiners."""
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
-"""What is printed as nothing, though Unicode counts it among the printable."""
+"""Characters that show as nothing, though Unicode counts them as printable."""
 
 _TWINS = str.maketrans(
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0405\u0406\u0408\u0500"
@@ -26,58 +26,58 @@ _TWINS = str.maketrans(
     "\u03c7\u03c9\u03f2\u03f3\u0131\u0251\u0261\u0269\u01c0\u0585\u0578\u057d\u0570\u0581",
     "ABEKMHOPCTYXSIJDQWHIabekmhopctyxsijdqwhlABEZHIKMNOPTYXaynikvoptuxwcjiagilonuhg",
 )
-"""Cyrillic, Greek, Armenian and other letters that look like these Latin ones."""
+"""Cyrillic, Greek, Armenian and other letters, and the Latin ones that they look like."""
 _ALIKE = str.maketrans("01|i", "olll")
-"""Signs that people take for one another once letters are small."""
+"""Characters that look alike once letters are lower case."""
 _IDS = re.compile(r"(p|ref)\d+|player_\d{3,}|(player|referee):.*", re.ASCII)
 _ROLES = ("league_manager", "league manager", "leaguemanager", "referee", "player")
 
 
 def is_safe_name(name: str) -> bool:
-    """Whether an id from outside may name a file."""
+    """Whether an id is safe as the name of a file or folder."""
     return _SAFE.fullmatch(name) is not None
 
 
 def is_showable(name: str) -> bool:
-    """Whether a name can be shown as it is: nothing in it that a terminal obeys or that nobody sees."""
+    """Whether a name can be shown unchanged: no control characters, no invisible ones."""
     letters = _JOINED.sub("", name)
     return letters.isprintable() and bool(letters.strip()) and not _UNSEEN.search(letters)
 
 
 def likeness(name: str) -> str:
-    """What is the same for names that people would take for one another.
+    """Return a key that is equal for names that people would confuse.
 
-    They differ in case, width, blanks, what nobody sees, how accents are written, or in letters that look alike.
+    It ignores case, width, spaces, invisible characters, how accents are encoded, and which of two lookalikes is used.
     """
     return _normalised(name).translate(_ALIKE)
 
 
 def is_league_id(name: str) -> bool:
-    """Whether a name has the form of the ids that a league gives, such as P01, REF02 or player_001."""
+    """Whether a name has the form of the ids that a league assigns, such as P01, REF02 or player_001."""
     return _IDS.fullmatch(_normalised(name)) is not None
 
 
 def is_reserved(name: str, role: str) -> bool:
-    """Whether a name looks like an id of the league, or like a role other than that of its owner."""
+    """Whether a name looks like an assigned id, or like another role than that of its owner."""
     plain = _normalised(name)
     return (plain in _ROLES and plain != role) or is_league_id(name)
 
 
 def _normalised(name: str) -> str:
-    """A name in small letters of one script, without what nobody sees."""
+    """Normalise a name to lower-case Latin letters without invisible characters."""
     letters = _UNSEEN.sub("", unicodedata.normalize("NFKC", _JOINED.sub("", name)))
     return " ".join(letters.translate(_TWINS).casefold().split())
 
 
 def there_are(name: str, known: Sequence[str]) -> str:
-    """What there is in place of a name that isn't there, in brackets; one that is much like it first."""
+    """Format the known names, in brackets, for an error about an unknown one; suggests the closest."""
     near = get_close_matches(name, known, n=1, cutoff=0.7)
     meant = f"did you mean {near[0]}? " if near else ""
     return f"({meant}there are: {', '.join(known) or 'none'})"
 
 
 def printable(text: str) -> str:
-    """Somebody else's words for a terminal: whatever it would obey is spelled out."""
+    """Escape control and other unprintable characters in others' text, for a terminal."""
     if text.isprintable():
         return text
     joints = {found.start() for found in _JOINED.finditer(text)}

@@ -1,4 +1,4 @@
-"""What became of a match in the signs and words that pages and terminals share; none of it knows a game."""
+"""Labels and sentences about results that web pages and terminal share, for every game."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from agent_league.model.results import MatchResult, Outcome, StandingsRow, Termi
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A result as one of its players has it."""
+    """How a match is shown from one player's side."""
 
     letter: str
     kind: str
-    """What style sheets know it by."""
+    """CSS classes."""
     word: str
     verb: str
-    """What stands between the player's name and the opponent's."""
+    """Verb between the player's name and the opponent's."""
     column: str = ""
-    """Where the standings count it: W, D or L."""
+    """Column of the standings that counts it: W, D or L."""
 
 
 WON = Sign("W", "win", "won", "beat", "W")
@@ -36,7 +36,7 @@ OWN_SIGNS: Mapping[str, Sign] = {
     "TECHNICAL_LOSS": LOST_TECHNICALLY,
     "VOID": BROKEN_OFF,
 }
-"""By what a player remembers of its own game."""
+"""By the outcome in a player's own history."""
 
 ENDINGS: Mapping[Termination, str] = {
     Termination.NORMAL: "played to the end",
@@ -51,11 +51,11 @@ ENDINGS: Mapping[Termination, str] = {
     Termination.REFEREE_LOST: "had its referee lost",
     Termination.VOID: "was in a match that was broken off",
 }
-"""How a match ended for a player."""
+"""How a match ended for a player, as a predicate."""
 
 
 def sign_of(result: MatchResult | None, player_id: str, *, is_playing: bool = False) -> Sign:
-    """What a match is to one of its players, now."""
+    """Choose the label of a match for one of its players; without a result it is running or scheduled."""
     if result is None:
         return PLAYING if is_playing else TO_COME
     if result.is_void:
@@ -69,7 +69,7 @@ def sign_of(result: MatchResult | None, player_id: str, *, is_playing: bool = Fa
 
 
 def failures(result: MatchResult) -> dict[str, str]:
-    """Who is at fault for an ending that was not a normal one, and how it came."""
+    """Describe the fault of each player of a technical loss, by player; empty for other outcomes."""
     if result.is_void or result.outcome is not Outcome.TECHNICAL_LOSS:
         return {}
     return {
@@ -80,14 +80,14 @@ def failures(result: MatchResult) -> dict[str, str]:
 
 
 def what_went_wrong(result: MatchResult, names: Mapping[str, str]) -> str:
-    """Who failed and how, or why it was broken off; empty for a match that ended as the rules have it."""
+    """Describe who failed and how, or why the match was aborted; empty for a match that ended normally."""
     if result.is_void:
         return f"broken off: {result.fault}"
     return "; ".join(f"{names.get(player_id, player_id)} {how}" for player_id, how in failures(result).items())
 
 
 def ending(result: MatchResult, names: Mapping[str, str]) -> str:
-    """How a match ended, in a sentence without a full stop; who has no name is called by its id."""
+    """Describe how a match ended, without a full stop; players missing in `names` are called by their ids."""
     first, second = (names.get(player_id, player_id) for player_id in result.players)
     wrong = what_went_wrong(result, names)
     if result.is_void:
@@ -101,10 +101,10 @@ def ending(result: MatchResult, names: Mapping[str, str]) -> str:
 
 
 def champion(first: StandingsRow) -> str:
-    """Who has won a league that is over, without a full stop."""
+    """Describe the winner of a finished league from the first row of its standings, without a full stop."""
     return f"Champion: {first.display_name} ({first.player_id}) with {counted(first.points, 'point')}"
 
 
 def counted(number: int, thing: str) -> str:
-    """`1 match`, `2 matches`."""
+    """Format a number with its noun: `1 match`, `2 matches`."""
     return f"{number} {thing}{'' if number == 1 else 'es' if thing.endswith('ch') else 's'}"

@@ -1,4 +1,4 @@
-"""Results: who won is apart from how it ended."""
+"""Results: the outcome (who won) apart from the termination (how it ended), and the points for them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -6,14 +6,14 @@ from enum import StrEnum
 from typing import Any
 
 FAULT = "fault"
-"""Among the details of a match that was broken off: why."""
+"""Key in the details of an aborted match: why it was aborted."""
 LONGEST_FAULT = 500
 OVERRULED = "overruled"
-"""Among the details of a match that was lost by the organiser's word: what its referee had reported."""
+"""Key in the details of a match that the organiser's suspension decided: the result that was reported."""
 UNREPORTED = "unreported"
-"""Among the details of a match that the league itself made void: the referee that took it and never reported it."""
+"""Key in the details of a match that the league made void: the referee that never reported it."""
 VOID_REASON = "void: counts for nobody"
-"""What the players of a void match are told."""
+"""Reason that the players of a void match are told."""
 
 
 class Outcome(StrEnum):
@@ -25,7 +25,7 @@ class Outcome(StrEnum):
 
 
 class Termination(StrEnum):
-    """How it ended for one player."""
+    """How a match ended for one player."""
 
     NORMAL = "normal"
     DECLINED = "declined"
@@ -41,12 +41,12 @@ class Termination(StrEnum):
 
 
 def ending_of(terminations: Iterable[Termination]) -> Termination:
-    """How a match ended: as it should, or as it did for the first of its players who didn't play it to its end."""
+    """Return how a match ended: normally, or as it did for the first player who failed."""
     return next((how for how in terminations if how is not Termination.NORMAL), Termination.NORMAL)
 
 
 class MatchState(StrEnum):
-    """The states of a match."""
+    """The states that a match goes through."""
 
     WAITING_FOR_PLAYERS = "WAITING_FOR_PLAYERS"
     COLLECTING_CHOICES = "COLLECTING_CHOICES"
@@ -64,7 +64,7 @@ class Scoring:
     technical_loss_points: int = 0
 
     def points(self, result: "MatchResult", player_id: str) -> int:
-        """What a player gets for a result; nothing for a void one."""
+        """Return a player's points for a result; 0 for a void one."""
         if result.is_void:
             return 0
         if result.outcome is Outcome.DRAW:
@@ -76,7 +76,7 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class MatchResult:
-    """A match that was played, as the league records it."""
+    """The recorded result of a match."""
 
     match_id: str
     round_id: int
@@ -86,11 +86,11 @@ class MatchResult:
     details: Mapping[str, Any] = field(default_factory=dict)
     terminations: Mapping[str, Termination] = field(default_factory=dict)
     tolerated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What the referee put up with, by player."""
+    """Deviations that the referee tolerated, by player."""
 
     @property
     def is_void(self) -> bool:
-        """Whether it was broken off by no fault of the players."""
+        """Whether the match was aborted without a player's fault and doesn't count."""
         return all(self.terminations.get(player_id) is Termination.VOID for player_id in self.players)
 
     @property
@@ -100,28 +100,28 @@ class MatchResult:
 
     @property
     def status(self) -> str:
-        """The outcome in one word, as files and queries say it."""
+        """The outcome in one word, as in files and query answers."""
         return str(Termination.VOID) if self.is_void else str(self.outcome)
 
     @property
     def fault(self) -> str:
-        """Why it was broken off, as far as its referee says."""
+        """Why it was aborted, if its referee says so."""
         return str(self.details.get(FAULT) or "its referee doesn't say why")[:LONGEST_FAULT]
 
     @property
     def reported(self) -> tuple[str, str | None]:
-        """The outcome and the winner that its referee told; the league may have overruled it."""
+        """Outcome and winner as the referee reported them; the league may have overruled them."""
         told = self.details.get(OVERRULED)
         if not isinstance(told, Mapping):
             return str(self.outcome), self.winner
         return str(told.get("status")), told.get("winner_player_id")
 
     def same_as(self, other: "MatchResult") -> bool:
-        """Whether two reports of one match tell the same story."""
+        """Whether two reports of one match have the same outcome and winner."""
         return self.match_id == other.match_id and self.reported == other.reported
 
     def lost_by(self, suspended: Collection[str]) -> "MatchResult":
-        """The result as it counts where the organiser has suspended these: they lose, whatever was reported."""
+        """Return the result that counts once the organiser has suspended these players: they lose."""
         guilty = [player_id for player_id in self.players if player_id in suspended]
         if not guilty:
             return self
@@ -137,7 +137,7 @@ class MatchResult:
 
 @dataclass(frozen=True, slots=True)
 class StandingsRow:
-    """One line of the table."""
+    """One row of the standings."""
 
     rank: int
     player_id: str

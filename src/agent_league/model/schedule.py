@@ -1,4 +1,4 @@
-"""The schedule: a *pairing* is planned here, a match is played elsewhere."""
+"""The schedule of a league: rounds of pairings."""
 
 from dataclasses import dataclass
 
@@ -36,5 +36,5 @@ class Schedule:
         return tuple(pairing for round_ in self.rounds for pairing in round_.pairings)
 
     def next_round_id(self, round_id: int) -> int | None:
-        """The round after this one, or None after the last."""
+        """Return the id of the next round, or None after the last."""
         return round_id + 1 if round_id < len(self.rounds) else None

@@ -1,11 +1,11 @@
-"""Orders: a match out of an announcement, for managers that start matches by announcing them."""
+"""START_MATCH from a ROUND_ANNOUNCEMENT, for managers that start matches by announcing them."""
 
 from agent_league.protocol import v2
 from agent_league.protocol.v2.rounds import AnnouncedMatch
 
 
 def order_of(announcement: v2.RoundAnnouncement, match: AnnouncedMatch) -> v2.StartMatch:
-    """The START_MATCH that an announcement with both addresses amounts to."""
+    """Build the START_MATCH for one match of an announcement; addresses that it lacks are left empty."""
     players = {
         f"player_{side}": {"player_id": player_id, "display_name": player_id, "endpoint": endpoint or ""}
         for side, player_id, endpoint in (

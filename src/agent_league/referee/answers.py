@@ -1,6 +1,6 @@
-"""Reading a player's answer, in whatever dialect and spelling it comes: pure, so that a replay reads the same.
+"""Parsing players' answers in every tolerated form; pure, so that `league verify` parses them again alike.
 
-A strict reader takes nothing but the protocol's own form. What was put up with is noted.
+A strict parser accepts the protocol's own form only. Tolerated deviations are returned with the value.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,12 +24,12 @@ M = TypeVar("M", bound=Message)
 W = TypeVar("W", bound=v1.V1Message)
 
 FILLER = {"protocol": "", "message_type": "", "sender": "", "timestamp": "", "conversation_id": ""}
-"""An answer belongs to the call it answers, so nothing in its envelope is needed to understand it."""
+"""Stands in for missing fields: the call tells all that an answer's envelope would."""
 OF_THE_MATCH = ("conversation_id", "match_id")
-"""What differs from match to match; it is noted without its values, so that the same thing is noted once."""
+"""Fields that differ in each match; deviations in them are noted without values, so that each is noted once."""
 TIMESTAMPS = ("timestamp", "arrival_timestamp")
 MOVE_NAMES = ("choice", "move", "value")
-"""What a move may be called inside an object that stands in its place."""
+"""Keys under which an object sent as the move may hold the move itself."""
 V1_FILLER = {
     "protocol": PROTOCOL_V1,
     "message_type": "",
@@ -44,14 +44,17 @@ V1_FILLER = {
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What an answer says, and what was put up with to understand it."""
+    """A parsed answer and the deviations that were tolerated."""
 
     value: Any
     noted: tuple[str, ...] = ()
 
 
 class Reader:
-    """Reads the answers of one player: what it should say of itself and of the match is known."""
+    """Parses the answers of one player in one match.
+
+    `expected` has the values that its answers should carry, such as sender and match id.
+    """
 
     def __init__(self, protocol: str, *, strict: bool = False, expected: Mapping[str, Any] | None = None) -> None:
         self._protocol = protocol
@@ -59,7 +62,7 @@ class Reader:
         self._expected = expected or {}
 
     def check(self, answer: Any, message_type: str) -> None:
-        """What comes before the token: a strict reader wants the whole envelope."""
+        """In strict mode, check the envelope; called before the token is checked. Raises BadAnswer."""
         if not self._strict:
             return
         said = _object(message_type, answer)
@@ -75,7 +78,7 @@ class Reader:
             raise BadAnswer(f"{message_type}: {refusal.message}", answer, refusal.code) from None
 
     def join(self, answer: Any) -> Read:
-        """Whether the player comes."""
+        """Parse the answer to an invitation; the value is whether the player accepts. Raises BadAnswer."""
         if self._protocol == PROTOCOL_V1:
             response, noted = self._v1(v1.GameInvitationResponse, answer)
             return Read(response.status == "READY", noted)
@@ -83,9 +86,9 @@ class Reader:
         return Read(ack.accept, noted)
 
     def move(self, wire: Wire, answer: Any, is_legal: Callable[[Move], bool] = lambda _: True) -> Read:
-        """The move inside an answer; whether it is legal is the rules' business.
+        """Parse the move in an answer; the caller checks that it is legal. Raises BadAnswer.
 
-        An object that is no legal move, and names one, is read as that one.
+        `is_legal` only serves to unwrap an object that isn't a legal move itself but holds one.
         """
         if self._protocol == PROTOCOL_V1:
             response, noted = self._v1(v1.PlayResponse, answer)
@@ -119,7 +122,7 @@ class Reader:
         return read, (*noted, *missing, *self._unexpected(given))
 
     def _is_plain(self, model: type[Message], said: Mapping[str, Any]) -> bool:
-        """Whether an answer is in our own form to the letter: nearly all are, and there is nothing to put up with."""
+        """Whether an answer has the protocol's own form exactly, as nearly all have; then nothing is normalised."""
         plain = {"protocol": PROTOCOL_V2, "message_type": model.TYPE, **self._expected}
         return (
             plain.items() <= said.items()
@@ -153,7 +156,7 @@ class Reader:
         return read, (*noted, *missing, *self._unexpected(tidy))
 
     def _unexpected(self, said: Mapping[str, Any]) -> tuple[str, ...]:
-        """What an answer says of itself that isn't so."""
+        """List the fields whose values differ from the expected ones, as deviations."""
         other = [name for name, expected in self._expected.items() if said.get(name) not in (None, expected)]
         return tuple(
             f"another '{name}'"
@@ -173,7 +176,7 @@ class Reader:
 
 
 def unwrap_move(move: Move, is_legal: Callable[[Move], bool]) -> tuple[Move, tuple[str, ...]]:
-    """The legal move that an object names which is none itself, and a note of that; any other move as it is."""
+    """Return the legal move that an object holds, with the deviation; any other move unchanged."""
     if not is_legal(move):
         for name in MOVE_NAMES:
             if _names_only(move, name) and is_legal(move[name]):
@@ -182,7 +185,7 @@ def unwrap_move(move: Move, is_legal: Callable[[Move], bool]) -> tuple[Move, tup
 
 
 def _names_only(move: Any, name: str) -> bool:
-    """Whether an object names a move by this name and by no other one."""
+    """Whether `move` is an object with this one of the `MOVE_KEYS` and none of the others."""
     return isinstance(move, dict) and [other for other in MOVE_NAMES if other in move] == [name]
 
 

@@ -1,4 +1,4 @@
-"""The Referee, put together: an agent that registers, takes matches, and reports them."""
+"""The referee agent: registers, runs the matches that it is assigned, and reports their results."""
 
 import asyncio
 from collections import ChainMap
@@ -54,11 +54,11 @@ MAX_RENEWALS = 3
 POLL_SECONDS = 1.0
 DEFAULT_GAME = "even_odd"
 MOST_WAITING = 10_000
-"""Matches that were announced and have to wait for room."""
+"""Most announced matches that wait for a free place, and most ids that are remembered."""
 
 
 class Referee:
-    """Runs the matches that the manager gives it, several at once."""
+    """Runs the matches that the manager assigns, several at once."""
 
     role = Role.REFEREE
 
@@ -114,11 +114,11 @@ class Referee:
         )
         self._running: dict[str, asyncio.Task[None]] = {}
         self._matches: dict[str, MatchPlay] = {}
-        """Those that are running."""
+        """Running matches, by id."""
         self._past = PastMatches()
         self._files = MatchRepository(settings.league_id or "", settings.home)
         self._ordered_game: tuple[str, bytes, Game] | None = None
-        """The game of the last order with parameters of its own, which is that of nearly every order."""
+        """Type, parameters and game of the last order with parameters; nearly all orders have the same."""
         self._waiting: dict[str, v2.StartMatch] = {}
         self._group: asyncio.TaskGroup | None = None
         self._done = asyncio.Event()
@@ -129,15 +129,15 @@ class Referee:
         self.changes = Changes()
         self._stranger = StrangeManager(settings, self._session, self._manners, self._clock)
         self._given: dict[str, tuple[int, str, str]] = {}
-        """Round and players of each match that a manager which isn't ours has given us: an id is taken once."""
+        """Round and players of each started match; an id from a foreign manager is accepted once."""
         self._unplayable: set[str] = set()
-        """Matches in answers to our polls that can't be played, which is said once."""
+        """Assigned matches that can't be played; each is logged once."""
         self._rounds: dict[str, int] = {}
-        """The round of each announced match."""
+        """Round of each announced match."""
         self._awaited: dict[str, asyncio.Future[dict[str, Any] | None]] = {}
-        """Matches whose result is waited for by whoever started them."""
+        """Results for which a `POST /run_match` waits, by match id."""
         self._answered: set[str] = set()
-        """Matches whose result went into the answer to their start."""
+        """Matches whose result was the answer to their `POST /run_match`."""
         table = {**handlers.table(), **(tools or {})}
         complete = MessageCompletion(self._session, self._known_of).complete
         self.dispatcher = Dispatcher(
@@ -152,7 +152,7 @@ class Referee:
         )
 
     def _known_of(self, method: Method | None = None, params: Mapping[str, Any] | None = None) -> Known:
-        """What we know about a message that leaves something out."""
+        """Values for the fields that an incomplete message leaves out."""
         named = [name for name in self._settings.game_types if name != ANY_GAME]
         return Known(
             now=format_utc(self._clock.now()),
@@ -194,7 +194,7 @@ class Referee:
         return known | {Caller.MATCH_PLAYER} if known and self._player_of(bearer) else known
 
     def _player_of(self, bearer: str | None) -> str | None:
-        """The player of one of our matches whose own token it is."""
+        """Find the player of one of our matches whose own token this is, as `player:ID`."""
         if bearer is None:
             return None
         hashes = (match.hashes for matches in (self._matches, self._past) for match in matches.values())
@@ -213,7 +213,7 @@ class Referee:
         }
 
     def readings(self) -> Readings:
-        """How its matches stand, in numbers."""
+        """Return the gauges for metrics: running matches and queue lengths."""
         lengths = {
             "notices": self._desk.outboxes.waiting,
             "matches_waiting": len(self._waiting),
@@ -225,7 +225,7 @@ class Referee:
         }
 
     async def run(self) -> None:
-        """Registers, then runs matches until it is stopped."""
+        """Register, then run matches until stopped, or until the league is over with `exit_when_done`."""
         try:
             await self._session.register()
             if self.state is AgentState.INIT:
@@ -248,7 +248,7 @@ class Referee:
                 self.log.close()
 
     async def _until_the_end(self) -> LeagueFailed | None:
-        """Why there is no place for us any more, where that is so."""
+        """Wait until the league is over; return the error if the league no longer accepts us."""
         quiet = self._settings.system.heartbeat.quiet_sec
         try:
             await self._session.until(self._done, quiet, self._league_completed)
@@ -258,13 +258,16 @@ class Referee:
         return None
 
     def _drop_unfinished(self) -> None:
-        """Every result is in: what we still play was given to another. What is played is still reported, once."""
+        """Cancel matches that are still played: all results are recorded, so another referee has them.
+
+        Matches with a verdict go on until they are reported.
+        """
         for match_id, task in self._running.items():
             if self._matches[match_id].verdict is None:
                 task.cancel()
 
     async def answer_run_match(self, body: bytes, bearer: str | None = None) -> bytes | None:
-        """Answers `POST /run_match`: a start like any other, whose answer is the result once the match is over."""
+        """Answer `POST /run_match`: a START_MATCH that is answered with the result when the match is over."""
         answer = await self.dispatcher.answer(body, bearer, RUN_PATH)
         if answer is None or not (match_id := _started_by(body, answer)) or match_id not in self._running:
             return answer
@@ -282,7 +285,7 @@ class Referee:
         self._begin(order)
 
     async def _with_addresses(self, order: v2.StartMatch) -> v2.StartMatch:
-        """The order of a manager that isn't ours, with the addresses that it leaves out looked up."""
+        """Look up the player addresses that a foreign manager's order leaves out. Raises Refusal if one is unknown."""
         for side, player in (("player_A", order.player_A), ("player_B", order.player_B)):
             if not player.endpoint:
                 endpoint = await self._stranger.find_address(player.player_id)
@@ -298,7 +301,7 @@ class Referee:
         return order
 
     async def _poll(self) -> None:
-        """Asks a manager that isn't ours for our matches, as long as it answers such questions."""
+        """Poll a foreign manager for our matches, until it turns out not to know such polls."""
         if not self._session.is_with_stranger or self._manners.strict:
             return
         failures = 0
@@ -319,7 +322,7 @@ class Referee:
             await asyncio.sleep(POLL_SECONDS)
 
     async def _take_assigned(self, matches: Sequence[Mapping[str, Any]]) -> None:
-        """Takes the matches in the answer to a poll that we don't know yet."""
+        """Queue the matches in a poll's answer that are ours and new."""
         for match in matches:
             match_id = str(match.get("match_id"))
             if match_id in self._given or match_id in self._waiting or match_id in self._unplayable:
@@ -335,7 +338,7 @@ class Referee:
         self._begin_waiting()
 
     async def _queue(self, order: v2.StartMatch) -> None:
-        """Has a match wait for room."""
+        """Queue a match until a place is free; dropped if the queue is full."""
         if len(self._waiting) < MOST_WAITING:
             await self._prepare(order)
             self._waiting[order.match_id] = order
@@ -347,14 +350,14 @@ class Referee:
         self._remark(f"{shown(match_id)} can't be played: {refusal.message}")
 
     async def _prepare(self, order: v2.StartMatch) -> None:
-        """Loads a game of a source in a thread and tries its parameters there: other matches go on meanwhile."""
+        """Load a game from an external source in a thread, so that other matches go on meanwhile."""
         name = order.game_type
         if is_from_source(name) and takes(self._settings.game_types, name):
-            with suppress(Exception):  # whatever is wrong with it is said when the match is to begin
+            with suppress(Exception):  # errors are raised again when the match starts
                 await asyncio.to_thread(self._under, name, order.game_parameters)
 
     def _begin(self, order: v2.StartMatch) -> None:
-        """Takes a match, unless it has this order already; refuses what it can't take."""
+        """Start a match; does nothing if this order is known already. Raises Refusal if it can't be run."""
         known = self._past.get(order.match_id)
         if order.match_id in self._running or (known and known.given == given_by(order)):
             return
@@ -397,7 +400,7 @@ class Referee:
             self.changes.tell(resource_uri("matches", match_id))
 
     async def _announced(self, message: v2.RoundAnnouncement) -> None:
-        """A manager that isn't ours may know no other way to start matches than to announce them."""
+        """Queue our matches of an announced round; a foreign manager may start matches in this way only."""
         if self._session.has_key:
             return
         own = place_of(self._settings.endpoint)
@@ -414,7 +417,7 @@ class Referee:
         self._begin_waiting()
 
     def _begin_waiting(self) -> None:
-        """Begins what was announced, as far as there is room."""
+        """Start queued matches as long as there are free places."""
         while self._waiting and self._playing < self._settings.max_concurrent_matches:
             order = self._waiting.pop(next(iter(self._waiting)))
             try:
@@ -457,7 +460,7 @@ class Referee:
             ) from None
 
     def _under(self, game_type: str, parameters: Mapping[str, Any] | None) -> Game:
-        """As `_loaded`, but what the order before this one was about isn't tried again."""
+        """Load a game with an order's parameters; cached for the last type and parameters."""
         if parameters is None:
             return self._loaded(game_type)
         written = orjson.dumps(parameters)
@@ -466,11 +469,11 @@ class Referee:
         return self._ordered_game[2]
 
     def _loaded(self, game_type: str, parameters: Mapping[str, Any] | None = None) -> Game:
-        """A game by an order's parameters; our registry's count where it brings none."""
+        """Load a game with these parameters, by default those of our registry."""
         return playable(game_type, self._settings.games.parameters(game_type) if parameters is None else parameters)
 
     def _check_addresses(self, order: v2.StartMatch) -> None:
-        """A manager of ours has checked the players' addresses; whatever another one names must be allowed here."""
+        """Check a foreign manager's player addresses against our allowed hosts; ours has done so. Raises Refusal."""
         for side, player in (("player_A", order.player_A), ("player_B", order.player_B)):
             problem = endpoint_problem(player.endpoint, self._settings.system.network.allowed_hosts)
             if problem:
@@ -479,7 +482,10 @@ class Referee:
                 )
 
     async def _see_through(self, play: MatchPlay) -> None:
-        """Plays a match and reports it until the manager has it; its file is there once the result counts."""
+        """Play a match and report it until the manager has acknowledged it.
+
+        The match file is written beside its place before the report, and put in place once the result counts.
+        """
         match_id = play.match.match_id
         files = self._files_of(play.order.league_id)
         content: bytes | None = None
@@ -523,7 +529,7 @@ class Referee:
         self._begin_waiting()
 
     def _answer_start(self, play: MatchPlay) -> None:
-        """Gives the result to whoever started the match and waits for it."""
+        """Give the result to the `POST /run_match` that waits for it, if any."""
         match_id = play.match.match_id
         if over := self._awaited.pop(match_id, None):
             report = {**play.report("").message, "status": "ok"}
@@ -532,14 +538,14 @@ class Referee:
             self._answered.add(match_id)
 
     def _give_up(self, match_ids: Iterable[str]) -> None:
-        """Gives up those of our matches that the league has made void: nobody waits for their results any more."""
+        """Cancel those of our running matches that the league has made void."""
         for match_id in match_ids:
             if (task := self._running.get(match_id)) and not self._matches[match_id].is_void:
                 self._matches[match_id].is_void = True
                 task.cancel()
 
     async def _tell_void(self, play: MatchPlay) -> None:
-        """Tells the players of a match that the league made void before it had our report that it counts for nobody."""
+        """Tell the players that their match doesn't count, as the league made it void before our report."""
         match_id = play.match.match_id
         play.is_void = True
         fault = "the league made it void, as it had no report of it in time"
@@ -548,7 +554,7 @@ class Referee:
         await play.abort(fault)
 
     async def _judged(self, play: MatchPlay) -> Verdict:
-        """The verdict of the match; one that breaks down on our side ends without a winner, and nobody waits for it."""
+        """Play a match; an error on our side, such as in a game's rules, aborts it without a winner."""
         try:
             return await play.play()
         except Exception as error:  # noqa: BLE001 - a fault in a game's rules must not keep the league waiting
@@ -558,9 +564,9 @@ class Referee:
             return await play.abort(fault)
 
     async def _report(self, play: MatchPlay) -> bool | None:
-        """Sends the report again until it is acknowledged or refused for good; whether it counts, where we can tell.
+        """Send the report until it is acknowledged or refused for good; return whether it counts.
 
-        After the end of the league nobody needs it any more, and a manager that doesn't answer isn't waited for.
+        None if that is unknown: after the end of the league, a manager that doesn't answer is tried only once.
         """
         if play.verdict is None:
             return False
@@ -598,7 +604,7 @@ class Referee:
         return self._files
 
     def _proposed(self, play: MatchPlay, files: MatchRepository) -> bytes | None:
-        """The content of the match file, once that waits beside its place."""
+        """Write the match file beside its place and return its content; None if JSON can't hold it."""
         match_id = play.match.match_id
         try:
             content = files.written(match_id, play.record())
@@ -610,7 +616,7 @@ class Referee:
         return content
 
     def _write(self, write: Callable[[], object]) -> None:
-        """A match goes on without its file."""
+        """Run a write to disk; on failure only log it, as a match goes on without its file."""
         try:
             write()
         except OSError as error:
@@ -628,7 +634,7 @@ class Referee:
 
 
 def _started_by(body: bytes, answer: bytes) -> str | None:
-    """The match that a call has started, by what was asked and answered."""
+    """Return the id of the match that a call has started, or None if the answer isn't OK."""
     answered = orjson.loads(answer)
     if isinstance(answered, dict) and "jsonrpc" in answered:
         answered = answered.get("result")
@@ -641,7 +647,7 @@ def _started_by(body: bytes, answer: bytes) -> str | None:
 
 
 def _says_void(error: CallFailed) -> bool:
-    """Whether a manager refuses a report because the match was made void without it."""
+    """Whether a manager refused a report because it had made the match void."""
     frame = error.answer if isinstance(error, PeerRefused) and isinstance(error.answer, dict) else {}
     refusal = frame.get("result", frame)
     context = refusal.get("context") if isinstance(refusal, dict) else None

@@ -1,7 +1,6 @@
-"""Matches that are over, for those who ask for them later: the newest few, as the JSON of their files.
+"""Finished matches, for later `get_match_state` calls: the newest ones, as the JSON of their files.
 
-In this form a match takes less than half of the room that it took while it was played, and the room for all has a
-bound.
+This takes less than half of a running match's memory; number and total size are limited.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ KEPT_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class PastMatch:
-    """A match that nobody plays any more."""
+    """A finished match."""
 
     match_id: str
     given: Given
@@ -30,7 +29,7 @@ class PastMatch:
     """JSON with `lifecycle`, `transcript` and `result` in it."""
 
     def told(self) -> dict[str, Any]:
-        """All that there is to say of it."""
+        """Return the answer to `get_match_state`."""
         content = orjson.loads(self.content)
         return {
             "match_id": self.match_id,
@@ -40,12 +39,12 @@ class PastMatch:
         }
 
     def take(self, message: Message) -> None:
-        """Nobody waits for an answer any more; it must be a player's all the same."""
+        """Ignore a late answer; raises Refusal if it isn't from a player of this match."""
         author_of(self.hashes, message)
 
 
 class PastMatches(Mapping[str, PastMatch]):
-    """The newest matches that are over, by id."""
+    """The newest finished matches, by id."""
 
     def __init__(self) -> None:
         self._kept: dict[str, PastMatch] = {}
@@ -61,11 +60,11 @@ class PastMatches(Mapping[str, PastMatch]):
         return len(self._kept)
 
     def put(self, play: MatchPlay, content: bytes | None) -> None:
-        """Keeps a match as its file has it, or where there is none, what may be told of any match."""
+        """Add a match with the content of its file, or without one the public part of its state."""
         match_id = play.match.match_id
         self._drop(match_id)
         told = content or orjson.dumps(play.told(in_full=False))
-        fitted = bytes(memoryview(told))  # an encoder's own bytes may lie in twice the room
+        fitted = bytes(memoryview(told))  # the encoder's buffer may be twice as large
         past = self._kept[match_id] = PastMatch(match_id, play.given, play.hashes, play.state, fitted)
         self._bytes += len(past.content)
         while len(self._kept) > KEPT_MATCHES or (self._bytes > KEPT_BYTES and len(self._kept) > 1):

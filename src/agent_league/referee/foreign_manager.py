@@ -1,4 +1,4 @@
-"""What a referee asks a manager that isn't ours: which matches are its own, and where players are."""
+"""A referee's questions to a foreign manager: which matches are assigned to it, and where players are."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,13 +15,13 @@ from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.referee.settings import RefereeSettings
 
 PROBE_SECONDS = 2.0
-"""How long a look may take whether somebody is at an address."""
+"""Timeout for probing whether anything listens at an address."""
 QUERIES = ("GET_PLAYER_STATS", "GET_SCHEDULE", "GET_STANDINGS")
-"""The questions whose answers may hold a player's address, in the order in which they are asked."""
+"""Queries whose answers may hold a player's address, in the order in which they are tried."""
 
 
 class StrangeManager:
-    """Our questions to a manager that isn't ours."""
+    """Asks a foreign manager for matches and player addresses."""
 
     def __init__(self, settings: RefereeSettings, session: Session, manners: Manners, clock: Clock) -> None:
         self._settings = settings
@@ -31,7 +31,7 @@ class StrangeManager:
         self._found: dict[str, str] = {}
 
     async def fetch_matches(self) -> list[dict[str, Any]] | None:
-        """The matches that the manager has for us, None where it answers with no list of any; raises CallFailed."""
+        """Ask for our matches; None if the answer holds no list of matches. Raises CallFailed."""
         message = {
             **self._envelope(),
             "protocol": PROTOCOL_V2,
@@ -42,9 +42,9 @@ class StrangeManager:
         return read_matches(body, candidates(body))
 
     async def find_address(self, player_id: str) -> str | None:
-        """Where a player is, as far as our own configuration or else the manager can tell, and we may call it.
+        """Find a player's address in our configuration, or else ask the manager; only allowed hosts count.
 
-        An address of our configuration at which nobody is counts only where the manager tells no other.
+        A configured address that doesn't answer is used only if the manager knows no other.
         """
         configured = self._settings.player_addresses.get(player_id)
         if configured and not self._may_call(configured):

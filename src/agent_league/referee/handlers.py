@@ -1,4 +1,4 @@
-"""The referee's tools."""
+"""Handlers of the referee's tools."""
 
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from typing import Any
@@ -13,13 +13,13 @@ from agent_league.referee.finished_matches import PastMatch
 from agent_league.referee.play import MatchPlay
 
 STEPS = ("register_to_league", "collect_choices", "draw_number", "finalize_match")
-"""Tools of seed 000 that are steps of a match here; they run by themselves, and tell only the manager how far it is."""
+"""Tools of seed 000 for steps that run by themselves here; they only tell the manager a match's state."""
 
 MOST_ASKED = 10_000
 
 
 class RefereeHandlers:
-    """One method a tool."""
+    """Handlers of the tools, by name in `handlers_by_method`."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class RefereeHandlers:
         return OK
 
     async def get_match_state(self, params: Mapping[str, Any]) -> Reply:
-        """State and transcript; what was said stays hidden until the match is over.
+        """Return a match's state and transcript, without messages as long as it is running.
 
-        With `match_ids` in place of one id: which of them we are at, null for those that we aren't.
+        With `match_ids` in place of one id: the state of each, null for those that aren't running here.
         """
         if isinstance(asked := params.get("match_ids"), list):
             return {"matches": {str(match_id): self._state(str(match_id)) for match_id in asked[:MOST_ASKED]}}
@@ -71,7 +71,7 @@ class RefereeHandlers:
         return OK
 
     async def take_answer(self, message: Message) -> Reply:
-        """An answer that a player sends by itself, instead of in its reply to the question."""
+        """Receive an answer that a player sends in a call of its own instead of in its response."""
         self._find({"match_id": message.match_id}).take(message)
         return OK
 
@@ -79,7 +79,7 @@ class RefereeHandlers:
         return OK
 
     async def round_completed(self, message: v2.RoundCompleted) -> Reply:
-        """A round is over; those of its matches that are void may be ours, and still under way here."""
+        """Cancel matches of the round that the manager has made void, if they are still running here."""
         self._voided(message.void_match_ids or ())
         return OK
 
@@ -106,7 +106,7 @@ class RefereeHandlers:
 
 
 def check_manager(sender: object) -> None:
-    """Only the manager may say this."""
+    """Raise Refusal unless the sender is the league manager."""
     if sender != Role.LEAGUE_MANAGER:
         raise Refusal(
             ErrorCode.AUTH_TOKEN_INVALID,

@@ -1,4 +1,4 @@
-"""A match as a state machine: pure, driven from outside with joins, moves, draws and failures."""
+"""A match as a pure state machine, driven by joins, moves, draws and failures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,12 +17,12 @@ SHOWN_MOVES = 50
 
 
 class IllegalMove(Exception):
-    """A move that the rules don't allow here."""
+    """A move that the rules don't allow in this position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a match ended."""
+    """Outcome, winner and reason of a finished match."""
 
     outcome: Outcome
     winner: str | None
@@ -31,7 +31,7 @@ class Verdict:
 
 @dataclass(slots=True)
 class Match:
-    """One match of two players, by seat."""
+    """One match; `players` has the player ids by seat."""
 
     match_id: str
     players: tuple[str, str]
@@ -40,7 +40,7 @@ class Match:
     joined: set[str] = field(default_factory=set)
     terminations: dict[str, Termination] = field(default_factory=dict)
     moves: list[dict[str, Move]] = field(default_factory=list)
-    """What was received, step by step; the last step may lack a player."""
+    """The received moves by player, one entry a step; the last may lack a player who failed."""
     step: int = 0
     position: State = None
 
@@ -59,38 +59,38 @@ class Match:
             self._enter_next()
 
     def fail(self, player_id: str, how: Termination) -> None:
-        """A player is out: the match ends here."""
+        """Record how a player failed, which finishes the match."""
         self.terminations[player_id] = how
         self.state = MatchState.FINISHED
 
     def rest_in_plain_words(self) -> None:
-        """Before a match is broken off: where its game can't even tell of it, the plain words do."""
+        """Use the plain wire if the game's own can't describe this match; called before a match is aborted."""
         try:
             told = self.game.result(self.position, self.moves, self.players)
             GameResult.model_validate({"status": str(Outcome.TECHNICAL_LOSS), **told})
             orjson.dumps((told, {**self.game.wire.details(self.position, self.moves, self.players)}))
-        except Exception:  # noqa: BLE001 - a third party's rules and words may raise anything
+        except Exception:  # noqa: BLE001 - a third party's rules and wire may raise anything
             self.game = replace(self.game, wire=PlainWire(), payoffs=False)
 
     def to_move(self) -> tuple[str, ...]:
-        """The players who are asked now."""
+        """Return the players who have to move now."""
         if self.state is not MatchState.COLLECTING_CHOICES:
             return ()
         return tuple(self.players[seat] for seat in self.game.rules.actors(self.position))
 
     def options(self, player_id: str) -> Sequence[Move]:
-        """The legal moves; a range may be too long to be gone through."""
+        """Return a player's legal moves; may be a range that is too long to iterate over."""
         return self.game.rules.legal(self.position, self.players.index(player_id))
 
     def view(self, player_id: str) -> Any:
         return self.game.rules.view(self.position, self.players.index(player_id))
 
     def allows(self, player_id: str, move: Move) -> bool:
-        """Whether the rules allow a move to this player now."""
+        """Whether the rules allow this player this move now: same value, same type."""
         return allows(self.options(player_id), move)
 
     def check(self, player_id: str, move: Move) -> None:
-        """Raises IllegalMove unless the rules allow it: same value, same type."""
+        """Raise IllegalMove, with the legal moves in its message, unless the move is legal."""
         if self.allows(player_id, move):
             return
         options = self.options(player_id)
@@ -99,7 +99,7 @@ class Match:
         raise IllegalMove(f"expected one of {list(options[:SHOWN_MOVES])!r:.200}")
 
     def play(self, moves: Mapping[str, Move]) -> None:
-        """Takes the moves of this step: one of each player who was asked, or fewer where one failed."""
+        """Apply the moves of this step, by player; fewer than were asked for if a player failed."""
         self.moves.append(dict(moves))
         if self.state is MatchState.COLLECTING_CHOICES:
             self._apply({self.players.index(player_id): move for player_id, move in moves.items()})
@@ -111,7 +111,7 @@ class Match:
         self._apply({CHANCE: outcome})
 
     def verdict(self) -> Verdict:
-        """Who won and why; the match must be finished."""
+        """Decide who won and why; the match must be finished."""
         if self.terminations:
             failed = [player for player in self.players if player in self.terminations]
             if all(self.terminations.get(player) is Termination.VOID for player in self.players):

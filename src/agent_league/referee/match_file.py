@@ -1,6 +1,6 @@
-"""The form of a match file, for those who read one: `data/matches/<league_id>/<match_id>.json`.
+"""The model of a match file: `data/matches/<league_id>/<match_id>.json`.
 
-What it says may be wrong in every word; only its shape is certain here.
+Only the shape is checked here; whether the content is true is for `verify` to say.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from agent_league.protocol.version import PROTOCOL_V2
 
 
 class NotAMatchFile(UserError):
-    """Something that has not the shape of a match file."""
+    """A file that doesn't have the shape of a match file."""
 
 
 class Seats(Part):
@@ -27,14 +27,14 @@ class Seats(Part):
 
 
 class Moment(Part):
-    """When a match entered a state."""
+    """A state that the match entered, and when."""
 
     state: str
     at: str
 
 
 class Attempts(Part):
-    """How often a player is asked: up to `max` times, or until so many failures in a row."""
+    """How often a player is asked: up to `max` times; files without `limits` stop at `failure_threshold` too."""
 
     max: int
     failure_threshold: int
@@ -59,20 +59,20 @@ class Line(Part):
     step: int | None = None
     outcome: Any = None
     token: str | None = None
-    """Whether an answer carried its player's own: ok, missing, wrong, or unknown."""
+    """State of the answer's `auth_token`: ok, missing, wrong, or unknown."""
     tolerated: list[str] | None = None
     message: Any = None
 
 
 class MatchFile(Part):
-    """A whole match."""
+    """The content of a match file."""
 
     league_id: str
     match_id: str
     league_uuid: str | None = None
-    """What the league is called in `league.v1`; not in older files."""
+    """The league's id in `league.v1`; not in older files."""
     limits: MatchLimits | None = None
-    """What the players had to answer in; not in older files, in which nobody is told of an opponent's invalid play."""
+    """Timeouts and attempts; not in older files, whose players weren't told of an opponent's invalid play."""
     round_id: int
     conversation_id: str | None = None
     game_type: str
@@ -86,9 +86,9 @@ class MatchFile(Part):
     draw: Draw
     moves: Items[dict[str, Any]]
     protocols: dict[str, str] = Field(default_factory=dict)
-    """By player; who isn't there speaks `league.v2`."""
+    """By player; `league.v2` for those that aren't named."""
     move_methods: dict[str, str] = Field(default_factory=dict)
-    """How each player was asked for moves; who isn't there, in the game's own words."""
+    """Method that asked each player for moves; the game's own for those that aren't named."""
     strict: bool = False
     tolerated: dict[str, list[str]] = Field(default_factory=dict)
     transcript: Items[Line]
@@ -99,7 +99,7 @@ class MatchFile(Part):
 
     @property
     def conversation(self) -> str:
-        """What the match is about in all messages; older files say it nowhere but there."""
+        """The conversation id, taken from the first message in older files, which have no field for it."""
         said = (line.message.get("conversation_id") for line in self.transcript if isinstance(line.message, dict))
         return self.conversation_id or str(next(said, None))
 
@@ -107,7 +107,7 @@ class MatchFile(Part):
         return self.protocols.get(player_id or "", PROTOCOL_V2)
 
     def termination(self, player_id: str) -> Any:
-        """How it ended for a player, as the result says."""
+        """Return how the match ended for a player, as the result says; unchecked."""
         found = (self.result or {}).get("terminations")
         return found.get(player_id) if isinstance(found, dict) else None
 
@@ -117,7 +117,7 @@ class MatchFile(Part):
 
 
 def read_match_file(content: Mapping[str, Any]) -> MatchFile:
-    """The file in its form; raises NotAMatchFile."""
+    """Parse the content of a match file; raises NotAMatchFile."""
     try:
         orjson.dumps(content)
         return read_fields(MatchFile, content)

@@ -1,6 +1,6 @@
-"""The seam of dialects: what a referee says to a player, whatever protocol that player speaks.
+"""The interface for writing a referee's messages to one player, in the protocol of that player.
 
-Each player of a match has words of its own (`words_v2`, `words_v1`); the match knows no protocol.
+`messages_v2` and `messages_v1` implement it; the match itself knows no protocol.
 """
 
 from collections.abc import Mapping
@@ -22,23 +22,23 @@ PLAIN = PlainWire()
 
 @dataclass(frozen=True, slots=True)
 class Mishap:
-    """A question that wasn't answered as it should be."""
+    """A request that got no valid answer."""
 
     code: ErrorCode
     sentence: str
     action_required: str
-    """The type of the answer that is missing."""
+    """Message type of the answer that is still needed."""
     answer: Any
-    """What came instead."""
+    """What the player sent instead; None if nothing."""
     attempt: int
     max_attempts: int
     next_try: float | None
-    """In so many seconds it is asked again; None: no more, the match is lost."""
+    """Seconds until the next attempt; None: there is none, and the player loses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the words of a match are about."""
+    """The match, and all else that its messages are written from."""
 
     order: v2.StartMatch
     match: Match
@@ -48,31 +48,31 @@ class Setting:
 
     @property
     def league_uuid(self) -> str:
-        """What the league is called in `league.v1`; a manager that doesn't say has but one of this id."""
+        """The league's id in `league.v1`; derived from the league id if the manager gives none."""
         return self.order.league_uuid or league_uuid(self.order.league_id)
 
     def pass_for(self, player: MatchPlayer) -> str | None:
-        """What vouches for us at a player; a manager that gives none for each gives one for both."""
+        """Return the match token that we show to a player: its own, or the one for both players."""
         return player.match_token or self.order.match_token
 
     def wire_for(self, player: MatchPlayer) -> Wire:
-        """How a player is asked: in the game's own words, or in the plain ones where it doesn't name the game."""
+        """Return the wire that asks a player for moves: the game's own, or the plain one if the player wants that."""
         return PLAIN if player.move_method == PLAIN.method else self.match.game.wire
 
 
 class Words(Protocol):
-    """What a referee says to one player; None: its protocol has no word for that."""
+    """Writes a referee's messages to one player; None: the player's protocol has no such message."""
 
     protocol: str
     wire: Wire
-    """How the player is asked for a move."""
+    """The messages that ask the player for a move."""
     in_turn: bool
-    """Whether the player is asked in its turn, also where both move at the same time."""
+    """Whether players are asked one after the other, even if they move at the same time."""
     has_tokens: bool
-    """Whether the player's answers carry its token."""
+    """Whether answers in this protocol carry the player's token."""
 
     def expected(self) -> Mapping[str, Any]:
-        """What the player's answers should say of themselves."""
+        """Return the values that the player's answers should carry, such as sender and match id."""
         ...
 
     def invitation(self, limit: float) -> Call: ...

@@ -1,4 +1,4 @@
-"""What a referee says to a player in `league.v1`: player A is the challenger, and is asked first."""
+"""A referee's messages to a player in `league.v1`: player A is the challenger, and is asked first."""
 
 import re
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ SENDER = "referee"
 ROLES = {"PLAYER_A": "challenger", "PLAYER_B": "defender"}
 OUTCOMES = {Outcome.WIN: "WIN", Outcome.DRAW: "DRAW", Outcome.TECHNICAL_LOSS: "FORFEIT"}
 LONGEST_PLAY = 500
-"""Letters of a play that isn't valid that its player is shown again."""
+"""Longest invalid play, in characters, that is repeated to its player."""
 PLAYER = re.compile(r"[\w.-]+")
 FIRST_GAME = v2.ChooseParityCall
-"""What asks for a move in the game of seed 001; whatever else needs beside it stands in the state of the game."""
+"""The call of the game of seed 001; other games put what they need beside it into `game_specific_state`."""
 
 
 class WordsV1:
@@ -97,7 +97,7 @@ class WordsV1:
         return self._validation(self._player_id, shown, "INVALID", _reason(mishap), "notify_game_error")
 
     def opponent_mishap(self, author: str, mishap: Mishap) -> Call | None:
-        """What this player is told of the opponent's invalid play: never the choice itself."""
+        """Tell this player of the opponent's invalid play, without the choice itself."""
         play = {"action": "choose", "value": None}
         return self._validation(author, play, "INVALID", _reason(mishap), "notify_game_error")
 
@@ -108,7 +108,7 @@ class WordsV1:
         return author == self._player_id or moves_are_public(self._match.game.rules)
 
     def _plays(self) -> list[dict[str, Any]]:
-        """The plays that this player may know: those of the steps before this one."""
+        """List the plays of earlier steps that this player may see."""
         return [
             {"turn": at, "player_id": player_id_v1(player), "value": move}
             for at, step in enumerate(self._match.moves, start=1)
@@ -125,7 +125,7 @@ class WordsV1:
 
 
 def write_v1(setting: Setting, kind: type[v1.V1Message], **own: Any) -> dict[str, Any]:
-    """A message of one match."""
+    """Write a message of a match with its envelope."""
     return kind.write(
         league_id=setting.league_uuid,
         round_id=setting.order.round_id,
@@ -142,12 +142,12 @@ def _conversation(setting: Setting) -> str:
 
 
 def conversation_v1(league_id: str, conversation_id: str) -> str:
-    """The conversation of a match; `league_id` is the league's UUID, or its own id where it has none."""
+    """Derive the conversation id of a match; `league_id` is the league's UUID or, without one, its id."""
     return conversation_uuid(f"{league_id}/{conversation_id}")
 
 
 def result_v1(match: Match, verdict: Verdict) -> dict[str, Any]:
-    """The `result` of GAME_RESULT."""
+    """Write the `result` of GAME_RESULT."""
     told = match.game.result(match.position, match.moves, match.players)
     loser = match.opponent(verdict.winner) if verdict.winner else None
     return {
@@ -165,7 +165,7 @@ def result_v1(match: Match, verdict: Verdict) -> dict[str, Any]:
 
 
 def _reason(mishap: Mishap) -> str:
-    """The nearest of the four reasons that seed 001 has."""
+    """Choose the nearest of the four reasons in seed 001."""
     if mishap.code is ErrorCode.TIMEOUT_ERROR or mishap.code is ErrorCode.CONNECTION_ERROR:
         return "Timeout exceeded"
     if mishap.code in (ErrorCode.INVALID_PARITY_CHOICE, ErrorCode.INVALID_MOVE):

@@ -1,4 +1,4 @@
-"""What a referee says to a player in `league.v2`."""
+"""A referee's messages to a player in `league.v2`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from agent_league.referee.match import Verdict
 from agent_league.referee.messages import Mishap, Setting
 
 LONGEST_SENTENCE = 500
-"""A peer's own words may be part of what we say of its failure."""
+"""Characters; the text may quote what the player sent."""
 
 
 class WordsV2:
@@ -73,7 +73,7 @@ class WordsV2:
         )
         is_ours = _is_ours(wire, own)
         if own and is_ours:
-            own = orjson.loads(orjson.dumps(own))  # what a game shows is kept as it was, whatever the game does with it
+            own = orjson.loads(orjson.dumps(own))  # a copy: the game may change its objects later
         fields = {
             **self._head(),
             "player_id": self._player_id,
@@ -140,7 +140,7 @@ class WordsV2:
         return Call("notify_match_result", message)
 
     def _head(self) -> dict[str, Any]:
-        """What each of our messages begins with, but for what is said of a failure."""
+        """Return the first fields of every message but GAME_ERROR: envelope, token and ids."""
         return {
             **self._envelope(),
             "auth_token": self._token,
@@ -158,7 +158,7 @@ class WordsV2:
 
 
 def _is_ours(wire: Wire, own: Mapping[str, Any]) -> bool:
-    """Whether a question is made of our own words alone, so that nobody needs to look whether they are right."""
+    """Whether a move request has our own fields alone, so that it needs no validation."""
     if wire.call is v2.ChooseParityCall:
         return not own
     return wire.call is v2.GameMoveCall and type(wire).question is PlainWire.question

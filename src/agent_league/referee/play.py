@@ -1,6 +1,6 @@
-"""Playing one match: invite both, ask whoever is to move, draw where chance decides, tell both, report.
+"""Playing one match: invite the players, ask them for moves, draw for chance, send the result, build the report.
 
-The match itself is pure (`match.py`); this is where it meets the players.
+The state machine itself is pure (`match.py`); this module connects it to the players.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ from agent_league.referee.requests import Asker, Desk, Lost, Question, token_sta
 from agent_league.referee.transcript import Transcript
 
 Given = tuple[str | None, int]
-"""The token and the round of an order."""
+"""Match token and round of a START_MATCH."""
 
 
 class MatchPlay:
-    """One match under way."""
+    """A running match."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class MatchPlay:
         self._desk = desk = desk.with_limits(order.limits)
         self.given = given_by(order)
         self.hashes = {player.player_id: player.token_sha256 for player in (order.player_A, order.player_B)}
-        """What each player's own token is known by."""
+        """Hash of each player's own token, by player."""
         self._players = {player.player_id: player for player in (order.player_A, order.player_B)}
         self._words = {player_id: _words(self._setting, player) for player_id, player in self._players.items()}
         self._readers = {
@@ -74,22 +74,22 @@ class MatchPlay:
         }
         self.verdict: Verdict | None = None
         self.fault: str | None = None
-        """Why it was broken off, where no player is to blame."""
+        """Why the match was aborted without a player's fault."""
         self.is_void = False
-        """Whether the league has made it void before it had our report."""
+        """Whether the league made the match void before it had our report."""
 
     @property
     def failures(self) -> dict[str, int]:
-        """Each player's failures in a row, for the manager's count."""
+        """Consecutive failures of each player, which the manager counts across matches."""
         return {player_id: asker.breaker.failures for player_id, asker in self._askers.items()}
 
     @property
     def tolerated(self) -> dict[str, list[str]]:
-        """What was put up with, by player."""
+        """Tolerated deviations, by player."""
         return {player_id: list(asker.tolerated) for player_id, asker in self._askers.items() if asker.tolerated}
 
     def report(self, token: str) -> Call:
-        """What the manager is told; the match must be over."""
+        """Build the report to the manager; the match must be over."""
         if self.verdict is None:
             raise RuntimeError(f"{self.match.match_id} is not over")
         return write_report(self._setting, self.verdict, token, self.score(), self.failures, self.tolerated, self.fault)
@@ -99,7 +99,7 @@ class MatchPlay:
         return self.match.state
 
     def told(self, *, in_full: bool | None = None) -> dict[str, Any]:
-        """How it stands, for whoever asks; what was said is told once the match is over."""
+        """Return the answer to `get_match_state`; messages and result only if the match is over, or `in_full`."""
         if in_full is None:
             in_full = self.state is MatchState.FINISHED
         return {
@@ -112,11 +112,11 @@ class MatchPlay:
         }
 
     def take(self, message: Message) -> None:
-        """Takes an answer that a player sends by itself; where nobody waits for it, it came too late."""
+        """Receive an answer that a player sends in a call of its own; ignored if it comes too late. Raises Refusal."""
         self._askers[author_of(self.hashes, message)].take(message.message_type, message.to_wire())
 
     async def play(self) -> Verdict:
-        """From the invitations to the result; both players are told."""
+        """Play the match from the invitations to GAME_OVER."""
         match = self.match
         self.transcript.entered(match.state)
         self._rule_out_suspended()
@@ -136,7 +136,7 @@ class MatchPlay:
         return self.verdict
 
     async def abort(self, fault: str) -> Verdict:
-        """Ends a match that can't go on by no fault of the players: nobody wins, and both are told."""
+        """End a match that can't go on, without a player's fault: nobody wins, and both are told."""
         self.fault = fault
         self.match.rest_in_plain_words()
         for player_id in self.match.players:
@@ -147,7 +147,7 @@ class MatchPlay:
         return self.verdict
 
     def score(self) -> dict[str, int]:
-        """The points by the league's rule."""
+        """Return the players' points by the league's scoring; empty before the end."""
         if self.verdict is None:
             return {}
         rule = self.order.scoring
@@ -163,7 +163,7 @@ class MatchPlay:
         return {player_id: scoring.points(result, player_id) for player_id in self.match.players}
 
     def record(self) -> dict[str, Any]:
-        """The match file's content."""
+        """Return the content of the match file."""
         match = self.match
         return {
             "round_id": self.order.round_id,
@@ -210,13 +210,13 @@ class MatchPlay:
         }
 
     def _rule_out_suspended(self) -> None:
-        """A suspended player loses at once; nobody waits for it."""
+        """Let suspended players lose without asking them."""
         for player in (self.order.player_A, self.order.player_B):
             if player.state == AgentState.SUSPENDED:
                 self.match.fail(player.player_id, Termination.SUSPENDED)
 
     async def _invite(self) -> None:
-        """Both at the same time; who declines or stays silent loses."""
+        """Invite both players at the same time; one that declines or doesn't answer loses."""
         answers = await _at_once(self._ask_to_join(player_id) for player_id in self.match.players)
         for player_id, answer in zip(self.match.players, answers, strict=True):
             if isinstance(answer, Lost):
@@ -238,7 +238,7 @@ class MatchPlay:
         return await self._askers[player_id].ask(question)
 
     async def _begin(self) -> None:
-        """Tells those whose protocol says so that both are there, and lets it arrive before the first question."""
+        """Send GAME_START to players whose protocol has it, and wait until it is delivered."""
         limit = self._desk.limit
         calls = {
             player_id: words.game_start(limit(words.wire.method, words.protocol))
@@ -249,7 +249,7 @@ class MatchPlay:
         await self._desk.outboxes.settled(player_id for player_id, call in calls.items() if call)
 
     async def _collect(self) -> None:
-        """The moves of one step, asked of all who act at the same time, or in turn where a dialect wants that."""
+        """Ask for the moves of one step: all players at the same time, or in turn if a protocol wants that."""
         asked = self.match.to_move()
         in_turn = any(words.in_turn for words in self._words.values())
         if in_turn:
@@ -263,7 +263,7 @@ class MatchPlay:
             else:
                 received[player_id] = answer
                 self._askers[player_id].breaker.record(ok=True)
-        for author, move in received.items():  # no choice is shown before all are in
+        for author, move in received.items():  # moves are disclosed only when all are in
             opponent = self.match.opponent(author)
             self._askers[opponent].notify(self._words[opponent].validation(author, move))
         self.match.play(received)
@@ -282,7 +282,7 @@ class MatchPlay:
         return answer
 
     def _tell_opponent(self, author: str, mishap: Mishap) -> None:
-        """Tells the opponent of an invalid play, where its protocol has a word for that."""
+        """Tell the opponent of an invalid move, if its protocol has a message for that."""
         opponent = self.match.opponent(author)
         self._askers[opponent].notify(self._words[opponent].opponent_mishap(author, mishap))
 
@@ -302,9 +302,7 @@ class MatchPlay:
         self.match.drawn(outcome)
 
     async def _tell(self) -> None:
-        """GAME_OVER to both. Those who took part have it before the match counts as over, unless they are late for it;
-        nobody else is waited for.
-        """
+        """Send GAME_OVER to both; wait until players that didn't fail have received it, within its timeout."""
         if self.verdict is None:
             return
         for player_id, asker in self._askers.items():
@@ -315,12 +313,12 @@ class MatchPlay:
 
 
 def given_by(order: v2.StartMatch) -> Given:
-    """What tells an order from others for the same match id, which a manager that isn't ours may use again."""
+    """Return what distinguishes an order from others with the same match id, which a foreign manager may reuse."""
     return (order.match_token, order.round_id)
 
 
 def author_of(hashes: Mapping[str, str | None], message: Message) -> str:
-    """Which player of a match an answer in a call of its own is from, by its token; raises a Refusal."""
+    """Find the player that sent an answer in a call of its own, by its token. Raises Refusal."""
     for player_id, token_sha256 in hashes.items():
         if token_state({"auth_token": message.auth_token}, token_sha256) == "ok":
             return player_id
@@ -329,16 +327,16 @@ def author_of(hashes: Mapping[str, str | None], message: Message) -> str:
 
 
 def _words(setting: Setting, player: MatchPlayer) -> Words:
-    """In the player's own dialect."""
+    """Choose the messages for a player's protocol."""
     return WordsV1(setting, player) if player.protocol == PROTOCOL_V1 else WordsV2(setting, player)
 
 
 async def _at_once(questions: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
-    """The answers to questions that are asked at the same time; where one breaks down, none goes on."""
+    """Run requests at the same time and return their answers in order; an exception in one cancels the others."""
     first, *others = questions
     if not others:
         return [await first]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(question) for question in others]
-        answer = await first  # in the task that waits anyway
+        answer = await first  # saves a task: this one waits anyway
     return [answer, *(task.result() for task in tasks)]

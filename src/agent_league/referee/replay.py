@@ -1,7 +1,7 @@
-"""A match step by step, from its file: what was played and drawn, led on by the game's own rules.
+"""Replaying a match file step by step with the game's own rules, for display.
 
-Nothing is checked beyond what the rules need to go on; whether a file is true is for `verify` to say. Whatever the file
-is, there are as many steps as can be had of it, and a sentence where these are not all.
+Nothing is checked but what the rules need to go on; whether a file is true is for `verify` to say. A bad file gives as
+many steps as possible and a sentence about why there are no more.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,28 +27,28 @@ class Step:
 
     number: int
     moves: Mapping[int, Move]
-    """By seat; a draw is CHANCE's. Empty at the start."""
+    """By seat, with CHANCE for a draw; empty at the start."""
     view: Any
-    """What somebody sees who sees everything; in a match of several games, of the one that these moves belong to."""
+    """The position with nothing hidden; in a repeated game, that of the round to which the moves belong."""
     round: int = 1
     totals: tuple[float, float] | None = None
-    """What the seats have so far in a match of several games, where this step ended one."""
+    """In a repeated game, if this step ended a round: the total payoffs by seat."""
     is_whole: bool = True
-    """Whether everybody moved who was to; else the position is the one before."""
+    """Whether all who had to move did; if not, the position is that before the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A match that can be looked at."""
+    """The steps of a replayed match."""
 
     game_type: str
     steps: tuple[Step, ...]
     game: Game | None = None
-    """None where nobody knows it here."""
+    """None if the game is unknown here."""
     shortfall: str = ""
-    """Why there is not more of it."""
+    """Why there are no more steps; empty if the replay is complete."""
     rounds: tuple[tuple[Any, Any], ...] = ()
-    """In a match of several games, what the seats played in each of them."""
+    """In a repeated game, the moves of both seats in each round."""
 
     @property
     def is_repeated(self) -> bool:
@@ -56,12 +56,12 @@ class Replay:
 
     @property
     def paid(self) -> list[tuple[float, float]]:
-        """What each round paid."""
+        """Payoffs of each round, by seat."""
         totals = [(0.0, 0.0), *(step.totals for step in self.steps if step.totals)]
         return [(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(totals)]
 
     def digest(self, most: int) -> tuple[tuple[Step, ...], str]:
-        """At most so many steps, and a sentence where these aren't all: of a long match, the ends of its rounds."""
+        """Select at most `most` steps, of a repeated game the ends of rounds; with a sentence if some are left out."""
         if len(self.steps) <= most:
             return self.steps, ""
         if not self.is_repeated:
@@ -72,13 +72,13 @@ class Replay:
         return ends[:most], f"How the first {most - 1} of {len(ends) - 1} rounds ended."
 
     def text(self, step: Step) -> str:
-        """A position in lines of text."""
+        """Render the position of a step as lines of text."""
         return drawn(self.game_type, step.view, None)
 
 
 @dataclass(slots=True)
 class _Told:
-    """What a file tells of a match, as far as it is of any use."""
+    """The parts of a match file that a replay uses."""
 
     game_type: str
     parameters: Mapping[str, Any]
@@ -86,11 +86,11 @@ class _Told:
     moves: Iterator[Any]
     draws: Iterator[Any]
     broke_off: bool
-    """Whether it is told to have ended before its game did."""
+    """Whether the recorded result is a technical loss, so that moves may be missing."""
 
 
 def replay(content: Mapping[str, Any], find_game: Callable[[str], Game] = load_game, most: int = MOST_STEPS) -> Replay:
-    """The steps of a match file, or of what a league knows of a match in the same words."""
+    """Replay a match file's content, or what `to_match_content` made of a result; never raises."""
     told = _read(content)
     try:
         game = find_game(told.game_type).with_parameters(told.parameters)
@@ -102,7 +102,7 @@ def replay(content: Mapping[str, Any], find_game: Callable[[str], Game] = load_g
 
 
 def known_of(result: MatchResult, game_type: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What a league itself knows of a match, in the words of a match file: enough for many games."""
+    """Write what a league knows of a match in the form of a match file; enough to replay many games."""
     return {
         "match_id": result.match_id,
         "round_id": result.round_id,
@@ -114,7 +114,7 @@ def known_of(result: MatchResult, game_type: str, parameters: Mapping[str, Any])
 
 
 class _Retelling:
-    """A game led on from what was told of it."""
+    """Applies recorded moves and draws to a game."""
 
     def __init__(self, game: Game, told: _Told) -> None:
         self._game = game
@@ -134,7 +134,7 @@ class _Retelling:
         return Replay(self._game.game_type, tuple(self._steps), self._game, shortfall, rounds)
 
     def _tell(self, most: int) -> str:
-        """Makes the steps; returns why they end too early."""
+        """Add all steps; return why they end too early, or an empty text."""
         rules = self._rules
         self._state = rules.new(self._game.parameters)
         self._steps.append(Step(0, {}, self._view(self._state, ended=False)))
@@ -211,7 +211,7 @@ def _read(content: Mapping[str, Any]) -> _Told:
 
 
 def _from_choices(choices: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The moves of a game in which both move once, at the same time, and a result tells no more than that."""
+    """Convert a result's `choices` to moves, for games in which both players move once, at the same time."""
     return [] if not choices or any(isinstance(one, list) for one in choices.values()) else [dict(choices)]
 
 

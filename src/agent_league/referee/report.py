@@ -1,4 +1,4 @@
-"""The referee's report to the manager: MATCH_RESULT_REPORT, or GAME_RESULT where both players speak `league.v1`."""
+"""The referee's report to the manager: MATCH_RESULT_REPORT, or GAME_RESULT if both players use `league.v1`."""
 
 from collections.abc import Mapping
 
@@ -24,9 +24,10 @@ def write_report(
     tolerated: Mapping[str, list[str]],
     fault: str | None = None,
 ) -> Call:
-    """The report alone carries the referee's own league token; in v1 it travels beside the message.
+    """Write the report of a finished match.
 
-    The details of a match that was broken off say why.
+    In v2 it carries the referee's own token; in v1 the caller sends the token beside the message. The details of an
+    aborted match say why.
     """
     match, order = setting.match, setting.order
     ours = {

@@ -1,6 +1,6 @@
-"""Asking a player one question: within its limit, in up to three attempts, with a GAME_ERROR after each failure.
+"""Requests to one player: with timeout, retries, and a GAME_ERROR after each failed attempt.
 
-A lost or silent player is an answer here (`Lost`), not an exception.
+A player that gives no valid answer is a return value (`Forfeit`), not an exception.
 """
 
 import asyncio
@@ -31,40 +31,40 @@ from agent_league.referee.messages import Mishap, Words
 from agent_league.referee.transcript import Transcript
 
 RESULT = "notify_match_result"
-"""The one notice that a player should understand, however it spells it."""
+"""The one notice that is tried in all call forms until the player understands it."""
 LONGEST_QUESTION = MAX_BODY - 4096
-"""Bytes; the rest is for the frame around it, whatever the style."""
+"""The rest of the body limit is for the frame around the message."""
 TOKEN_CODES = {"missing": ErrorCode.AUTH_TOKEN_MISSING, "wrong": ErrorCode.AUTH_TOKEN_INVALID}
 TOKEN_NOTES = {"missing": "no 'auth_token'", "wrong": "a wrong 'auth_token'"}
 
 
 class TooLong(Exception):
-    """A question that no player takes: the game's fault, and no player's."""
+    """A request that is longer than agents accept: the game's fault, not a player's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A question that stayed without a usable answer."""
+    """No valid answer came in any attempt, so the player loses."""
 
     how: Termination
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: how it is written (anew for each attempt) and how the answer is read."""
+    """A request to a player: how each attempt is written and how its answer is parsed."""
 
     method: str
     write: Callable[[float], Call]
     read: Callable[[Any], Read]
     silence: Termination
-    """What it is called when no answer comes in time."""
+    """Termination if no answer comes in time."""
     tell_opponent: Callable[[Mishap], None] | None = None
-    """Told of each failure after the player itself."""
+    """Called with each failed attempt, after the player was told."""
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What a referee has at hand for all its matches."""
+    """What all matches of a referee share: clients, timeouts, retry policy, random numbers."""
 
     manners: Manners
     outboxes: Outboxes
@@ -75,12 +75,12 @@ class Desk:
     meter: Meter = field(default_factory=Meter)
     log: JsonLogger | None = None
     require_tokens: bool = False
-    """Whether an answer without its player's own token counts as none."""
+    """Whether an answer without its player's own token is rejected."""
     strict: bool = False
-    """Whether an answer in another spelling than the protocol's counts as none."""
+    """Whether an answer that deviates from the protocol's own form is rejected."""
 
     def with_limits(self, limits: MatchLimits | None) -> "Desk":
-        """The same under the limits of a league; our own count for what it doesn't name."""
+        """Return a copy with a league's limits; ours stay for those that it doesn't set."""
         if limits is None:
             return self
         waits = {
@@ -97,7 +97,7 @@ class Desk:
 
     @property
     def limits(self) -> dict[str, float]:
-        """How long and how often players are asked, in the words of START_MATCH."""
+        """Timeouts and attempts, in the form of START_MATCH's `limits`."""
         return {
             "join_sec": self.timeouts.game_join_ack_timeout_sec,
             "v1_join_sec": self.timeouts.v1_game_join_ack_timeout_sec,
@@ -107,7 +107,7 @@ class Desk:
         }
 
     def limit(self, method: str, protocol: str) -> float:
-        """The seconds that a player of this protocol has to answer."""
+        """Return the seconds that a player of this protocol has to answer."""
         known = METHODS.get(method)
         if known is not None and known.limit == JOIN and protocol == PROTOCOL_V1:
             return float(self.timeouts.v1_game_join_ack_timeout_sec)
@@ -115,7 +115,7 @@ class Desk:
 
 
 class Asker:
-    """Asks one player of one match."""
+    """Sends one player of a match its requests and notices."""
 
     def __init__(
         self,
@@ -135,11 +135,11 @@ class Asker:
         self._awaited: tuple[str, Push] | None = None
         self.breaker = Breaker(desk.failure_threshold, player.failures_in_a_row)
         self.tolerated: dict[str, None] = {}
-        """What was put up with in this match, each thing once."""
+        """Deviations tolerated in this match, in order, each once."""
         desk.manners.expect(player.endpoint, player.style)
 
     async def ask(self, question: Question) -> Any:
-        """What the answer says, or Lost; raises TooLong."""
+        """Send a request in up to `max_retries` attempts; return the parsed value or Forfeit. Raises RequestTooLong."""
         limit, attempts = self._limit(question.method), self._desk.retry.max_retries
         how = Termination.SUSPENDED
         for attempt in range(1, attempts + 1):
@@ -161,7 +161,7 @@ class Asker:
         return Lost(how)
 
     def take(self, message_type: str, message: dict[str, Any]) -> bool:
-        """Takes an answer that the player sends by itself; False where none of this type is awaited."""
+        """Receive an answer that the player sends in a call of its own; False if none of this type is awaited."""
         if self._awaited is None or self._awaited[0] != message_type:
             return False
         push = self._awaited[1]
@@ -209,13 +209,13 @@ class Asker:
             )
 
     def _wait_after(self, error: CallFailed, attempt: int) -> float:
-        """One who answers wrongly is asked again at once; one who is silent gets time."""
+        """Return the seconds until the next attempt: 0 after a wrong answer, backoff after a temporary failure."""
         if error.code not in PASSING:
             return 0.0
         return delay_before_retry(self._desk.retry, attempt, self._desk.rng)
 
     def _tell(self, call: Call, error: CallFailed, attempt: int, wait: float | None) -> Mishap:
-        """Posts what went wrong, which is returned; nobody waits for it."""
+        """Queue a GAME_ERROR for the player and return the failed attempt; doesn't wait for delivery."""
         mishap = Mishap(
             code=error.code,
             sentence=error.message,
@@ -232,7 +232,7 @@ class Asker:
         return self._desk.limit(method, self._words.protocol)
 
     def notify(self, call: Call | None) -> None:
-        """Posts a notice to the player, where its protocol has one."""
+        """Queue a notice for the player; None, for which its protocol has no message, is ignored."""
         if call is None:
             return
         self._transcript.sent(self._player.player_id, call.method, call.message)
@@ -253,7 +253,7 @@ def _check_length(call: Call) -> None:
 
 
 def token_state(answer: Any, token_sha256: str | None) -> str:
-    """Whether an answer carries its player's own token: ok, missing, wrong, or unknown where we can't tell."""
+    """Compare an answer's token with its player's: ok, missing, wrong, or unknown if we have no hash."""
     if token_sha256 is None:
         return "unknown"
     token = answer.get("auth_token") if isinstance(answer, dict) else None

@@ -1,4 +1,4 @@
-"""What a referee needs to know, as plain data: whoever plans a league doesn't need the referee itself."""
+"""Settings of a referee as plain data, so that planning a league doesn't import the referee itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from agent_league.storage.credentials import CredentialsFile
 
 @dataclass(frozen=True, slots=True)
 class RefereeSettings:
-    """What a referee needs to know."""
+    """Settings of one referee."""
 
     system: SystemConfig
     games: GamesRegistry
@@ -24,13 +24,13 @@ class RefereeSettings:
     game_types: tuple[str, ...] = ("even_odd",)
     max_concurrent_matches: int = 2
     league_id: str | None = None
-    """The league to insist on; None: whichever the manager has."""
+    """The only league to register for; None: any that the manager has."""
     seed: str | None = None
     exit_when_done: bool = False
     player_addresses: Mapping[str, str] = field(default_factory=dict)
-    """By id, for the matches of a manager that names none: those of `agents_config.json`."""
+    """Addresses in `agents_config.json`, by player id; used if a foreign manager names none."""
 
     @property
     def credentials(self) -> CredentialsFile:
-        """Where this agent keeps what it needs to come back as itself."""
+        """The file with the credentials that let this agent return with its id."""
         return CredentialsFile(self.home, Role.REFEREE, self.display_name, self.endpoint, self.manager)

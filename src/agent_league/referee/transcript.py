@@ -1,7 +1,7 @@
-"""The transcript: every message of a match with its time, and the states it went through.
+"""The transcript of a match: every message with its time, and the states that the match entered.
 
-What a player sends is kept as evidence, but never a token, wherever in it one may stand. Whoever reads it again in a
-file, which may be anybody's, reads it here in order.
+Answers are kept as evidence, with tokens redacted wherever they stand. `merge_lifecycle` reads a transcript from a
+match file, which may hold anything.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,17 +15,17 @@ from agent_league.log import REDACTED, SECRET_FIELDS, SIGNED, redacted
 from agent_league.model.results import MatchState
 
 HIDDEN = frozenset({"message", "outcome", "error"})
-"""What an entry says, and what its error says of that."""
+"""Fields that disclose moves; hidden as long as the match is running."""
 
 SIGNS = (b"tok-", SIGNED.encode(), *(f'"{name}":'.encode() for name in SECRET_FIELDS))
-"""Without one of these in its JSON, nothing has a token in it."""
+"""JSON without any of these holds no token."""
 UTC_LENGTH = len("+00:00")
 LONGEST_ANSWER = 16 * 1024
-"""Bytes of one answer that are kept."""
+"""Longest answer that is kept whole."""
 
 
 class Transcript:
-    """What was said in one match."""
+    """Records the messages and states of one match."""
 
     def __init__(self, clock: Clock, on_state: Callable[[], None] | None = None) -> None:
         self._clock = clock
@@ -40,7 +40,7 @@ class Transcript:
                 self._on_state()
 
     def sent(self, player_id: str, method: str, message: Mapping[str, Any], attempt: int = 1) -> datetime:
-        """One of our own messages: its only token is where it belongs. When it was sent."""
+        """Record one of our own messages, whose only token is its `auth_token`; return the time."""
         now = self._clock.now()
         self.entries.append(
             {
@@ -57,7 +57,7 @@ class Transcript:
     def received(
         self, player_id: str, method: str, answer: Any, asked_at: datetime, token: str, tolerated: Sequence[str] = ()
     ) -> None:
-        """An answer; `token` says whether it carried its player's own, `tolerated` what in it was put up with."""
+        """Record an answer with the state of its token and the tolerated deviations."""
         now = self._clock.now()
         self.entries.append(
             {
@@ -91,7 +91,7 @@ class Transcript:
         self.entries.append({"at": _written(self._clock.now()), "direction": "drawn", "step": step, "outcome": outcome})
 
     def headlines(self) -> list[dict[str, Any]]:
-        """The entries without what was said: safe to show while a match runs."""
+        """Return the entries without `HIDDEN_FIELDS`: safe to show while the match is running."""
         return [{key: value for key, value in entry.items() if key not in HIDDEN} for entry in self.entries]
 
 
@@ -100,12 +100,12 @@ def _written(moment: datetime) -> str:
 
 
 def _milliseconds(passed: timedelta) -> float:
-    """No fewer than none: a clock may be put back in between."""
+    """Convert to milliseconds; at least 0, as the clock may have been set back."""
     return max(0.0, round(passed.total_seconds() * 1000, 3))
 
 
 def in_order(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The entries of a match file's transcript, and between them the states that the match went into."""
+    """Yield the transcript entries of a match file in order, with the states of its lifecycle between them."""
     states = objects(content.get("lifecycle"))
     for entry in objects(content.get("transcript")):
         while states and _is_before(states[0], entry):
@@ -115,12 +115,12 @@ def in_order(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def objects(value: Any) -> list[Mapping[str, Any]]:
-    """The objects of what should be a list of them."""
+    """Return the objects in a list; empty if the value is no list."""
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def _is_before(state: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
-    """Whether a state was entered before something was said; within one millisecond, by what belongs to it."""
+    """Whether a state was entered before a message; within the same millisecond, by the kind of message."""
     entered, said = str(state.get("at")), str(entry.get("at"))
     if entered != said:
         return entered < said
@@ -137,7 +137,7 @@ def _is_before(state: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
 
 
 def _kept(answer: Any) -> Any:
-    """Without tokens; of an answer that is far longer than any message, the beginning."""
+    """Redact tokens in an answer; of one longer than `MAX_ANSWER_BYTES` only the beginning is kept."""
     has_token = isinstance(answer, dict) and answer.get("auth_token") is not None
     if has_token:
         answer = {**answer, "auth_token": REDACTED}

@@ -1,6 +1,6 @@
-"""Checking match files: is a match true to itself, message by message?
+"""Verifying match files: is the content consistent, message by message?
 
-`checks` is where to begin; `retelling` plays the match again from its transcript.
+`checks` is where to begin; `replayed_match` plays the match again from its transcript.
 """
 
 from agent_league.referee.verify.checks import CHECKS, Finding, verify_match

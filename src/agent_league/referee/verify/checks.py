@@ -1,6 +1,6 @@
-"""Checking a match file: does all that it says hold together, and does the draw follow from its seed?
+"""Verifying a match file: is it consistent, and do the draws follow from the seed?
 
-Pure: from the file's content to findings. Nothing in the file is trusted, and nothing in it can make this fail.
+Pure: from the file's content to findings. Nothing in the file is trusted, and no content makes this raise.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -39,18 +39,18 @@ CHECKS: Mapping[str, str] = {
     "score": "the score follows from the result",
     "game over": "both players were told this result, in league.v2 with the seed",
 }
-"""What is checked, and what is said where it holds."""
+"""The checks, and the sentence for each that holds."""
 FOLLOWED = ("tolerated", "secrecy", "draws", "moves", "lifecycle", "result", "score", "game over")
-"""What can only be checked as far as the dialogue can be followed."""
+"""Checks that go only as far as the dialogue can be followed."""
 NAMED = 10
-"""Problems of one kind that are named."""
+"""Most problems of one check that are listed."""
 LONGEST_WRITING_SECONDS = 5
-"""Between the moment in a message and the moment it is noted as sent."""
+"""Longest time between a message's timestamp and its line in the transcript."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was checked."""
+    """The result of one check, or one problem that it found."""
 
     check: str
     ok: bool
@@ -78,7 +78,7 @@ class _Problems:
 
 
 def verify_match(content: Mapping[str, Any], find_game: Callable[[str], Game] = load_game) -> list[Finding]:
-    """All checks on a match file's content; raises NotAMatchFile where it has not the shape of one."""
+    """Run all checks on a match file's content; raises NotAMatchFile if it doesn't have the shape of one."""
     file = read_match_file(content)
     problems = _Problems()
     _check_commitment(file, problems)
@@ -143,7 +143,7 @@ def _check_conversation(file: MatchFile, problems: _Problems) -> None:
 
 
 def _check_tolerated(file: MatchFile, problems: _Problems) -> None:
-    """What is said of each player at the top is what its answers have, each thing once."""
+    """Check that the deviations listed for each player are those of its answers, each once."""
     noted: dict[str, dict[str, None]] = {}
     for number, line in enumerate(file.transcript, 1):
         if line.tolerated:
@@ -188,7 +188,7 @@ def _check_order(moments: list[tuple[str, str]], problems: _Problems) -> None:
 
 
 def _check_story(file: MatchFile, game: Game, problems: _Problems) -> None:
-    """Tells the match again and compares."""
+    """Replay the match and compare."""
     if file.pair[0] == file.pair[1]:
         raise ThreadLost(f"{quoted(file.pair[0])} can't play against itself")
     retelling = Retelling(file, game, problems.add)
@@ -203,7 +203,7 @@ def _check_story(file: MatchFile, game: Game, problems: _Problems) -> None:
 
 
 def _broke_off(states: list[str], retelling: Retelling) -> bool:
-    """Whether a match that the referee gave up ended on the way."""
+    """Whether the match was aborted by the referee on the way."""
     *way, end = states or [""]
     given_up = Termination.VOID in retelling.match.terminations.values()
     return given_up and end == MatchState.FINISHED and way == retelling.states[: len(way)]
@@ -238,7 +238,7 @@ def _check_result(file: MatchFile, match: Match, problems: _Problems) -> None:
 def _mistold(
     file: MatchFile, line: Line, message: Mapping[str, Any], told: Mapping[str, Any], verdict: Verdict, match: Match
 ) -> Iterator[str]:
-    """What a player was told wrongly of the result."""
+    """Yield what GAME_OVER tells a player wrongly of the result."""
     if file.protocol_of(line.player_id) == PROTOCOL_V1:
         yield from differences(result_v1(match, verdict), message.get("result"), "result")
     else:
@@ -251,7 +251,7 @@ def _is_message(file: MatchFile, line: Line) -> bool:
 
 
 def _sent(file: MatchFile) -> Iterator[tuple[int, Line, dict[str, Any]]]:
-    """Number, line and message of all that was sent in the protocol."""
+    """Yield number, line and message of every sent line with a message of the protocol."""
     for number, line in enumerate(file.transcript, 1):
         if line.direction == "sent" and _is_message(file, line):
             yield number, line, line.message

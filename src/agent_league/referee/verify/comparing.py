@@ -1,4 +1,4 @@
-"""Comparing what a match file says with what is so. Values may be of any JSON type."""
+"""Comparing the values of a match file, of any JSON type, with the expected ones."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -8,11 +8,11 @@ import orjson
 from agent_league.model.names import printable
 
 Report = Callable[[str, str], None]
-"""Takes what was checked and what is wrong with it."""
+"""Called with the name of a check and a sentence about the problem."""
 
 
 class _Missing:
-    """What isn't there, which is not the same as null."""
+    """A missing value, which is not the same as null."""
 
     def __repr__(self) -> str:
         return "missing"
@@ -22,7 +22,7 @@ MISSING = _Missing()
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are written alike: 1 is not true, and a tuple is a list."""
+    """Whether two values have the same JSON: 1 is not true, and a tuple is a list."""
     if one is MISSING or other is MISSING:
         return one is other
     return _written(one) == _written(other)
@@ -33,12 +33,12 @@ def _written(value: Any) -> bytes:
 
 
 def quoted(value: Any) -> str:
-    """A value of the file, short and with nothing that a terminal would obey."""
+    """Quote a value of the file, shortened and safe for a terminal."""
     return f"{value!r:.80}"
 
 
 def mismatches(expected: Mapping[str, Any], found: Any) -> Iterator[str]:
-    """A complaint for each field that isn't as it should be; there may be others beside them."""
+    """Yield a sentence for each field that differs from the expected one; further fields are ignored."""
     given = found if isinstance(found, dict) else {}
     for name, value in expected.items():
         if not same(given.get(name, MISSING), value):
@@ -46,7 +46,7 @@ def mismatches(expected: Mapping[str, Any], found: Any) -> Iterator[str]:
 
 
 def differences(expected: Any, found: Any, path: str = "") -> Iterator[str]:
-    """A complaint for each place in which two values differ."""
+    """Yield a sentence for each path at which two values differ."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for name in {**expected, **found}:
             inside = f"{path}.{name}" if path else str(name)

@@ -1,4 +1,4 @@
-"""What a match file says was put up with in an answer: it must be what the answer shows, no more and no less."""
+"""Verifying the deviations that a match file notes for an answer: exactly those that the answer shows."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from agent_league.referee.verify.comparing import quoted
 
 
 def misnoted(line: Line, read: Read, words: Words) -> Iterator[str]:
-    """What is noted wrongly: first the way the answer came, then what it says, then its token."""
+    """Yield what is noted wrongly: how the answer came, then its content, then its token."""
     noted = line.tolerated or []
     seen = [*read.noted, *([TOKEN_NOTES[line.token]] if line.token in TOKEN_NOTES else [])]
     way = noted[: max(len(noted) - len(seen), 0)]
@@ -27,7 +27,7 @@ def misnoted(line: Line, read: Read, words: Words) -> Iterator[str]:
 
 
 def _ways(method: str, protocol: str) -> Iterator[str]:
-    """In which ways an answer may come, other than the usual one."""
+    """Yield the possible deviations in how an answer comes."""
     _, *others = styles_for(method, protocol)
     yield from (f"called as {style.shown(method)}" for style in others)
     yield from (f"answer in {place}" for place in PLACES)
@@ -35,7 +35,7 @@ def _ways(method: str, protocol: str) -> Iterator[str]:
 
 
 def _token_states(answer: Any, words: Words) -> Iterator[str]:
-    """What may be said of an answer's token, as far as it can be seen."""
+    """Yield the token states that are possible for an answer, as its token is redacted."""
     yield "unknown"
     if words.has_tokens:
         yield "missing"

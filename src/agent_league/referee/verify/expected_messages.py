@@ -1,6 +1,6 @@
-"""The words of a match, found again from its file: what a player of it must have been told, and in what time to answer.
+"""The messages that a match's players must have been sent, written again from its file, with their timeouts.
 
-Envelopes are left to `forms`, moments to nobody: they can't be known.
+Envelopes are checked in `forms`; timestamps can't be known.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,13 +21,13 @@ from agent_league.referee.verify.comparing import differences
 
 LONGEST_LIMIT_SECONDS = 1_000_000
 ROUNDING_SECONDS = 1.5
-"""In `league.v2` the moments in messages are cut to the second."""
+"""In `league.v2` timestamps are cut to the second."""
 SLACK_SECONDS = 0.1
-"""Where a limit is stated as such, clocks alone may differ."""
+"""If a timeout is stated in seconds, only the clocks may differ."""
 
 
 def words_of(file: MatchFile, match: Match) -> dict[str, Words]:
-    """What the referee had to say, by player."""
+    """Build the writers of the referee's messages, by player."""
     a, b = (_player(file, player_id) for player_id in file.pair)
     order = v2.StartMatch.write(
         sender="league_manager",
@@ -55,14 +55,14 @@ def _player(file: MatchFile, player_id: str) -> MatchPlayer:
 
 
 def departures(call: Call, message: Any) -> Iterator[str]:
-    """Where a message to a player of `league.v1` isn't what it must be; its envelope apart."""
+    """Yield how a message to a player of `league.v1` differs from the expected one, without its envelope."""
     found = message if isinstance(message, dict) else {}
     expected = {name: value for name, value in call.message.items() if name not in V1_ENVELOPE}
     return differences(expected, {name: value for name, value in found.items() if name not in V1_ENVELOPE})
 
 
 def stated_limit(message: Any) -> float:
-    """The seconds that a player of `league.v1` is given; 0 where a message states none."""
+    """Return the timeout that a message of `league.v1` states; 0 if it states none."""
     info, state = (_inside(message, name) for name in ("game_info", "game_state"))
     stated = [
         info.get("timeout_seconds"),
@@ -73,7 +73,7 @@ def stated_limit(message: Any) -> float:
 
 
 def shortest_wait(message: Any) -> float:
-    """The seconds before which nobody who is asked this can be late."""
+    """Return the seconds before which an answer to this request can't be late."""
     said = message if isinstance(message, dict) else {}
     begin, end = (parse_utc(str(said.get(name))) for name in ("timestamp", "deadline"))
     if begin and end:
@@ -82,7 +82,7 @@ def shortest_wait(message: Any) -> float:
 
 
 def is_time_given(message: Any, seconds: float | None) -> bool:
-    """Whether a question of `league.v2` has its deadline so many seconds after it."""
+    """Whether the deadline of a `league.v2` request is so many seconds after its timestamp."""
     said = message if isinstance(message, dict) else {}
     begin, end = (parse_utc(str(said.get(name))) for name in ("timestamp", "deadline"))
     if begin is None or end is None or seconds is None:

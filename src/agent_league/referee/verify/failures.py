@@ -1,4 +1,4 @@
-"""What a match file says of failures: each must be borne out by what came, and told to the player as it was."""
+"""Verifying the failures in a match file: each must follow from the answer and be reported to the player."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ UNREADABLE = (ErrorCode.INVALID_MESSAGE_FORMAT, ErrorCode.MISSING_REQUIRED_FIELD
 
 
 def doubts(asked: Line, failure: Line, fault: ErrorCode | None, *, strict: bool, has_tokens: bool) -> Iterator[str]:
-    """What speaks against a failure; `fault` is what the answer is refused with now, None: nothing."""
+    """Yield reasons to doubt a failure; `fault` is the code that parsing the answer again gives, None: it is valid."""
     answer = failure.message
     if answer is None:
         yield from _doubts_of_silence(asked, failure)
@@ -39,7 +39,7 @@ def _doubts_of_silence(asked: Line, failure: Line) -> Iterator[str]:
 
 
 def _hidden(answer: Any, strict: bool, has_tokens: bool) -> Iterator[ErrorCode]:
-    """Faults that may lie in what the file doesn't hold: the frame around an answer, and its token."""
+    """Yield codes of faults that the file can't show: in the frame around the answer, or its token."""
     if has_tokens:
         yield from TOKEN_CODES.values()
     if strict or (has_tokens and isinstance(answer, dict) and answer.get("auth_token") is not None):
@@ -47,7 +47,7 @@ def _hidden(answer: Any, strict: bool, has_tokens: bool) -> Iterator[ErrorCode]:
 
 
 def _shown(answer: Any, fault: ErrorCode | None) -> Iterator[ErrorCode]:
-    """Faults that may be read from an answer; one that is found nowhere in a reply is just unreadable."""
+    """Yield codes of faults that the answer shows; one that isn't found in a reply is unreadable."""
     if fault is not None:
         yield fault
         if (refusal := refusal_in(answer)) is not None:
@@ -57,7 +57,7 @@ def _shown(answer: Any, fault: ErrorCode | None) -> Iterator[ErrorCode]:
 
 
 def misreported_v2(message: Any, failure: Line, attempt: int, max_attempts: int, *, more: bool) -> Iterator[str]:
-    """What GAME_ERROR says wrongly of the failure before it."""
+    """Yield what GAME_ERROR says wrongly of the failure before it."""
     counts = {"retry_count": attempt, "max_retries": max_attempts}
     code = code_of(failure)
     named = code.name if code else None
@@ -73,7 +73,7 @@ def misreported_v2(message: Any, failure: Line, attempt: int, max_attempts: int,
 
 
 def misreported_v1(message: Any, failure: Line, words: Words) -> Iterator[str]:
-    """What PLAY_VALIDATION says wrongly of the failure before it."""
+    """Yield what PLAY_VALIDATION says wrongly of the failure before it."""
     code = code_of(failure)
     if code is None:
         yield f"{failure.error_code!r:.80} is no error of the protocol"
@@ -85,7 +85,7 @@ def misreported_v1(message: Any, failure: Line, words: Words) -> Iterator[str]:
 
 
 def terminations(failure: Line, silence: Termination) -> list[Termination]:
-    """What a last failure may be called."""
+    """List the terminations that are possible after a last failure."""
     if failure.error_code == ErrorCode.TIMEOUT_ERROR:
         return [silence]
     if failure.error_code in ILLEGAL:

@@ -1,6 +1,6 @@
-"""The forms of what a referee sends, by protocol: which message belongs to a method, and what it says of its match.
+"""The form of a referee's messages in each protocol: the model of each method, and the ids that it must carry.
 
-For those who read a match file; how a message comes to be written is the business of `words_v2` and `words_v1`.
+For checking match files; messages are written in `messages_v2` and `messages_v1`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,14 +21,14 @@ from agent_league.referee.messages_v1 import SENDER, conversation_v1
 from agent_league.referee.verify.comparing import same
 
 ALWAYS = ("sender", "league_id", "round_id", "match_id")
-"""What every message of a referee's says of its match."""
+"""Fields that every message of a referee has."""
 COMMITTED = (v2.GameInvitation, v2.ChooseParityCall, v2.GameMoveCall)
-"""What shows the commitment to the seed."""
+"""Messages that carry the commitment to the seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a referee writes in one protocol."""
+    """The form of a referee's messages in one protocol."""
 
     models: Mapping[str, Any]
     """Method -> its message."""
@@ -36,10 +36,10 @@ class Form:
     format_time: Callable[[datetime], str]
     conversation: Callable[[MatchFile], str]
     identity: Callable[[MatchFile, str | None], dict[str, Any]]
-    """What a message to a player must say of the match, where it says anything of it."""
+    """Values that a message to a player must have in these fields, if it has them."""
 
     def check(self, method: str, message: Mapping[str, Any]) -> None:
-        """Raises a Refusal where the message isn't one of this method."""
+        """Raise Refusal if the message isn't a valid one of this method."""
         model = self.models[method]
         self.check_envelope(message, model.TYPE)
         checks.read_fields(model, message)
@@ -50,7 +50,7 @@ class Form:
     def mistaken(
         self, file: MatchFile, player_id: str | None, message: Mapping[str, Any]
     ) -> Iterator[tuple[str, Any, Any]]:
-        """What a message, or its context, says wrongly of its match: the field, what it says, what is so."""
+        """Yield the wrong fields of a message and its context: name, value found, value expected."""
         context = message.get("context")
         for said in (dict.fromkeys(ALWAYS) | dict(message), context if isinstance(context, dict) else {}):
             for name, expected in self.identity(file, player_id).items():
@@ -59,7 +59,7 @@ class Form:
 
 
 def form_of(file: MatchFile, player_id: str | None) -> Form:
-    """The form of what this player is sent."""
+    """Return the form of the messages to this player."""
     return FORMS.get(file.protocol_of(player_id), FORMS[PROTOCOL_V2])
 
 
@@ -80,7 +80,7 @@ def _identity_v2(file: MatchFile, player_id: str | None) -> dict[str, Any]:
 
 
 def _identity_v1(file: MatchFile, _: str | None) -> dict[str, Any]:
-    """Of the envelope alone: all else is written again and compared, when the match is told again."""
+    """Return the envelope fields alone: all else is compared when the match is replayed."""
     return {
         "sender": SENDER,
         "league_id": file.league_uuid or league_uuid(file.league_id),

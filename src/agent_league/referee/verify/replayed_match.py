@@ -1,7 +1,7 @@
-"""A match told again from its transcript: the same state machine, driven by what the file says was said.
+"""Replaying a match from its transcript: the same state machine, driven by the recorded answers.
 
-Every line must be the one that a referee writes at that point. What differs is named; where the thread is lost, the
-retelling ends. Nobody is called, and draws come from the revealed seed.
+Every line must be the one that a referee writes at that point. Differences are reported; if a line can't be matched at
+all, the replay ends. No agent is called, and draws come from the revealed seed.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -35,27 +35,27 @@ from agent_league.referee.verify.failures import (
 )
 
 Lines = Generator[None, tuple[int, Line], Any]
-"""Takes the lines of one player's question; returns its answer, or how the player was lost."""
+"""Receives the lines of one player's request; returns its answer, or the termination."""
 Reading = Callable[[str, Any], Read]
-"""Takes a player and its answer; raises BadAnswer or IllegalMove."""
+"""Parses a player's answer; raises BadAnswer or IllegalMove."""
 
 
 class ThreadLost(Exception):
-    """The transcript is not that of a match from here on."""
+    """The transcript can't be followed from here on."""
 
 
 class Aborted(Exception):
-    """The referee gave up in the middle."""
+    """The referee aborted the match here."""
 
 
 def _hides_choice(validation: Mapping[str, Any]) -> bool:
-    """Whether what is said of a play doesn't hold the choice."""
+    """Whether a validation doesn't disclose the choice."""
     play = validation.get("play")
     return validation.get("status") == "INVALID" and isinstance(play, dict) and play.get("value") is None
 
 
 class Retelling:
-    """One match, told again."""
+    """Replays one match and reports differences."""
 
     def __init__(self, file: MatchFile, game: Game, report: Report) -> None:
         self.match = Match(file.match_id, file.pair, game)
@@ -70,14 +70,14 @@ class Retelling:
             for player_id, words in self._words.items()
         }
         self._limits: dict[str, float] = {}
-        """Method -> the seconds in which to answer, as the file says or as they were stated first."""
+        """Timeout by method, from the file's limits or as first stated in a message."""
         self._undecided: set[str] = set()
-        """Who has yet to answer in this step."""
+        """Players that have yet to answer in this step."""
         self._check_methods()
         self._take_limits()
 
     def tell(self) -> None:
-        """From the invitations to GAME_OVER; raises ThreadLost."""
+        """Replay from the invitations to GAME_OVER; raises ThreadLost."""
         match = self.match
         self._enter()
         for player_id in match.players:
@@ -101,14 +101,14 @@ class Retelling:
             raise ThreadLost(f"line {self._read + 1} comes after the end of the match")
 
     def _check_methods(self) -> None:
-        """Each player was asked in the game's own words, or in the plain ones."""
+        """Check that each player was asked by the game's own method, or by the plain one."""
         known = {self.match.game.wire.method, PLAIN.method}
         for player_id, method in self._file.move_methods.items():
             if player_id not in self.match.players or method not in known:
                 self._report("messages", f"nobody asks {quoted(player_id)} with {quoted(method)} in this match")
 
     def _take_limits(self) -> None:
-        """What players are told of the time they have must be what the referee went by."""
+        """Take the timeouts from the file; messages must state the same."""
         limits = self._file.limits
         if limits is None:
             return
@@ -142,7 +142,7 @@ class Retelling:
             self.match.state = MatchState.FINISHED
 
     def _begin(self) -> None:
-        """Those whose protocol says so are told that both are there."""
+        """Check GAME_START for players whose protocol has it."""
         for player_id in self.match.players:
             if self._words[player_id].game_start(0) is not None:
                 number, line = self._next()
@@ -150,7 +150,7 @@ class Retelling:
                 self._check_notice((number, line), player_id, self._words[player_id].game_start(limit), "messages")
 
     def _moves(self) -> None:
-        """One step: all who act are asked at the same time, or in turn where a dialect wants that."""
+        """Replay one step: players are asked at the same time, or in turn if a protocol wants that."""
         asked = self.match.to_move()
         answers: dict[str, Any] = {}
         received: dict[str, Any] = {}
@@ -174,7 +174,7 @@ class Retelling:
         self.match.play(received)
 
     def _validation(self, player_id: str, author: str, move: Any) -> None:
-        """Those whose protocol says so are told that a move is valid."""
+        """Check the notice of a valid move, for players whose protocol has it."""
         call = self._words[player_id].validation(author, move)
         if call is not None:
             self._check_notice(self._next(), player_id, call, "moves")
@@ -197,7 +197,7 @@ class Retelling:
         self.match.drawn(outcome)
 
     def _asked(self, methods: Mapping[str, str], read: Reading, silence: Termination) -> dict[str, Any]:
-        """The answers to one question, asked of each player by its method; their lines may come in any mixture."""
+        """Replay the same request to several players, by method; their lines may be interleaved."""
         open_questions = {
             player_id: self._question(player_id, method, read, silence) for player_id, method in methods.items()
         }
@@ -241,7 +241,7 @@ class Retelling:
         raise AssertionError("attempts never end by themselves")
 
     def _check_asked(self, asked: tuple[int, Line], player_id: str) -> None:
-        """A question shows the player what it may see, and all that it may do; nothing else."""
+        """Check that a request shows what the player may see and all its legal moves, and nothing else."""
         match, words, (number, line) = self.match, self._words[player_id], asked
         if self._file.protocol_of(player_id) == PROTOCOL_V1:
             invites = line.method == "handle_game_invitation"
@@ -272,7 +272,7 @@ class Retelling:
             self._report(check, f"line {number}: {complaint}")
 
     def _limit(self, method: str, line: Line) -> float:
-        """The time to answer, which is the same whenever it is stated."""
+        """Return the timeout of a method, which must be the same in all messages."""
         return self._limits.setdefault(method, stated_limit(line.message))
 
     def _answer(self, number: int, player_id: str, line: Line, read: Reading) -> Any:
@@ -289,7 +289,7 @@ class Retelling:
         return answer.value
 
     def _what_was_cut(self, player_id: str, line: Line) -> Any:
-        """An answer that was too long to be kept says what the rest of the file says of it."""
+        """Take the content of an answer that was too long to be kept from the rest of the file."""
         if line.method != self._words[player_id].wire.method:
             return self._file.termination(player_id) != Termination.DECLINED
         step = len(self.match.moves)
@@ -298,7 +298,7 @@ class Retelling:
         return move
 
     def _check_failure(self, asked: Line, number: int, line: Line, read: Reading) -> None:
-        """An answer that is called bad must be bad, and a player that is called late must have had its time."""
+        """Check that a rejected answer is bad, and that a late player had its full time."""
         words = self._words[str(line.player_id)]
         fault = self._fault(str(line.player_id), line.message, read)
         for doubt in doubts(asked, line, fault, strict=self._file.strict, has_tokens=words.has_tokens):
@@ -314,7 +314,7 @@ class Retelling:
         return None
 
     def _another_attempt(self, player_id: str, line: Line, attempt: int) -> bool:
-        """Whether it is asked again; files without `limits` are of when an open breaker cut attempts short."""
+        """Whether there is another attempt; in files without `limits`, an open breaker ended them early."""
         limits = self._file.attempts
         self._failures[player_id] = self._failures.get(player_id, 0) + (line.error_code in SILENT)
         is_cut = self._file.limits is None and self._failures[player_id] >= limits.failure_threshold
@@ -330,7 +330,7 @@ class Retelling:
             self._report("failures", f"line {number}: {complaint}")
 
     def _check_opponent_told(self, author: str, method: str, failure: Line) -> None:
-        """An opponent whose protocol says so is told of an invalid play at once, and never what it was."""
+        """Check that the opponent, if its protocol has it, is told of an invalid play at once, without the choice."""
         opponent = self.match.opponent(author)
         if self._file.limits is None or method != self._words[author].wire.method:
             return
@@ -346,7 +346,7 @@ class Retelling:
                 self._report("failures", f"line {number}: {complaint}")
 
     def _how(self, player_id: str, line: Line, silence: Termination) -> Termination:
-        """What the last failure is called; where it may be called two things, the file chooses."""
+        """Return the termination after the last failure; if two are possible, the recorded one."""
         possible = terminations(line, silence)
         recorded = self._file.termination(player_id)
         return next((how for how in possible if how == recorded), possible[0])
@@ -362,7 +362,7 @@ class Retelling:
         return self._read, line
 
     def _check_secret(self, number: int, line: Line) -> None:
-        """Who has yet to answer is told of no other's choice."""
+        """Check that a player who has yet to answer isn't shown another's choice."""
         if line.direction != "sent" or line.player_id not in self._undecided:
             return
         told = line.message.get("validation") if isinstance(line.message, dict) else None
