@@ -159,7 +159,7 @@ class Observation:
 
     @property
     def opponent_moves(self) -> list[Move]:
-        """The latest moves of this opponent against the player, in this match too; of all opponents, if they never met."""
+        """The latest moves of this opponent in this game, this match included; of all opponents, if never met."""
         now = [theirs for _, theirs in self._pairs((_rounds(self.view) or [])[-RECALLED:])]
         memory = self.memory
         met = memory.played(self.game_type, self.opponent_id) if self.opponent_id else NOTHING_PLAYED
@@ -178,7 +178,7 @@ class Observation:
 
     @property
     def payoffs(self) -> list[tuple[Move, Move, float, float]]:
-        """Payoffs of each pair of moves: own move, the opponent's, own payoff, the opponent's; empty if not in the view."""
+        """Payoffs of each pair of moves, if the view has them: own move, the opponent's, own payoff, the opponent's."""
         return _payoffs(self.view, self.seat)
 
     def best_reply(self, expected: Move) -> Move:
