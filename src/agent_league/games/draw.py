@@ -20,6 +20,7 @@ def new_match_seed(league_seed: str | None, league_id: str, match_id: str) -> st
 
 
 def commitment(match_seed: str) -> str:
+    """Return the SHA-256 of a match seed, which is sent before the match."""
     return hashlib.sha256(match_seed.encode()).hexdigest()
 
 

@@ -45,6 +45,7 @@ def complaint(rules: type, name: str, parameters: Mapping[str, Any]) -> str | No
 
 @lru_cache(maxsize=256)
 def _complaint(*words: str) -> str | None:
+    """Run this module with these arguments, and describe how it failed; None if it didn't."""
     command = [sys.executable, "-P", "-W", "ignore", "-m", __name__, *words]
     try:
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS, check=False)  # noqa: S603 - ourselves
@@ -79,6 +80,7 @@ def begin(rules: Rules, parameters: Mapping[str, Any]) -> None:
 
 
 def main(module: str, qualname: str, name: str, parameters: str) -> int:
+    """Try parameters (JSON) with the rules class `module.qualname`, with limited memory; print what it raises."""
     with suppress(ImportError):  # a system without such limits
         resource: Any = import_module("resource")
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))

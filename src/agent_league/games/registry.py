@@ -168,7 +168,7 @@ def playable(game_type: str, parameters: Mapping[str, Any]) -> Game:
         game = load_game(game_type)
     except ConfigError as error:
         raise UnknownGame(str(error).removeprefix("game_type: ")) from None
-    except Exception as error:  # noqa: BLE001 - somebody else's package
+    except Exception as error:  # noqa: BLE001 - a third-party package
         raise UnknownGame(f"the game {game_type!r} can't be loaded: {error!r}") from None
     return game.with_parameters(parameters)
 

@@ -38,6 +38,7 @@ class Llm:
 
 @contextmanager
 def _extra() -> Iterator[None]:
+    """Turn an ImportError into a ConfigError that says how to install the extra `llm`."""
     try:
         yield
     except ImportError as error:

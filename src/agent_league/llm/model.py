@@ -53,6 +53,7 @@ def bounded_client() -> httpx2.AsyncClient:
 
 @contextmanager
 def _named(settings: LlmSettings) -> Iterator[str]:
+    """Yield the model's name; errors of the library inside become ConfigError, as does a missing name."""
     if settings.model is None:
         where = "name one as llm.model in defaults/player.json, or with --model of `league player`"
         raise ConfigError("strategy llm", "model", f"is not set; {where}: {EXAMPLES}")

@@ -65,6 +65,8 @@ class Toolbox:
 
 
 def _lent(registry: ToolRegistry, tool: RegisteredTool) -> Tool[Turn]:
+    """Wrap an MCP tool for the model, with limits on calls, time and the length of answers."""
+
     async def use(context: RunContext[Turn], **arguments: Any) -> str:
         if context.deps.calls >= MOST_CALLS:
             return NO_MORE

@@ -404,6 +404,7 @@ class Player:
         return await self._told(message)
 
     async def _told(self, message: Message) -> Reply:
+        """Log a notification that needs no other action."""
         self._enter_play()
         self.log.debug("notice", message_type=message.message_type, round_id=message.round_id)
         return OK
@@ -472,6 +473,7 @@ class Player:
             self._watch(self.agent_id, happening)
 
     def _enter_play(self) -> None:
+        """Advance to ACTIVE, by way of REGISTERED if need be."""
         self._enter(AgentState.REGISTERED)
         self._enter(AgentState.ACTIVE)
 

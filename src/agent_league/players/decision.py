@@ -48,6 +48,7 @@ class Decision:
                 log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
     async def decide(self, observation: Observation) -> Thought:
+        """Return the strategy's move, or the stored one if the same question was asked before."""
         question = _question(observation)
         decided = self._decided.get(question)
         if decided is None:
@@ -101,7 +102,7 @@ class Decision:
     async def _choose(self, said: Awaitable[Any], observation: Observation, began: float) -> Thought:
         try:
             found = _found(await said, observation)
-        except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the player
+        except Exception as error:  # noqa: BLE001 - a strategy that raises must not stop the player
             return self._failed(error, observation, began)
         return self._made(found, observation, began)
 

@@ -190,6 +190,7 @@ class Mailbox:
         return Turn(f"T{self._turns}", observation, closes, deadline)
 
     async def _fall_back(self, turn: Turn) -> Move:
+        """Ask the fallback within the time left; if it fails, return a random move."""
         observation = turn.observation
         try:
             async with asyncio.timeout(seconds_to_fall_back(self._until(turn.deadline))):

@@ -34,6 +34,7 @@ class Scrutiny:
         """Match id -> machines that sent questions; only recorded under a foreign manager."""
 
     def asked_from(self, match_id: str, machine: str | None) -> None:
+        """Record a machine that sent a question in a match; None is ignored."""
         if machine is None:
             return
         askers = self._askers.setdefault(match_id, set())
@@ -77,6 +78,7 @@ class Scrutiny:
         return True
 
     def answered(self, match_id: str, step: int, move: Move) -> None:
+        """Record the move that was sent at a step of a match."""
         memo = self._memos.get(match_id)
         if memo and len(memo.answers) < KEPT_ANSWERS:
             memo.answers[step] = move

@@ -34,6 +34,7 @@ class Seen(Observation):
     __slots__ = ("_dice", "_look_up")
 
     def find_later(self, dice: Callable[[], Random], look_up: Callable[[], Rules | None]) -> None:
+        """Set the functions that create dice and rules on first access."""
         self._dice, self._look_up = dice, look_up
         del self.random, self.rules
 
