@@ -1,1 +1,1 @@
-"""Games: the seam every game fills, the registry that finds them, and one folder a game."""
+"""Games: the interface of a game's rules, the registry that finds games, and one folder for each game."""

@@ -1,6 +1,6 @@
-"""The draw: what chance brings follows from a match seed that was fixed before the first question.
+"""The draw: outcomes of chance are computed from a match seed that is fixed before the first question.
 
-The seed's hash is shown beforehand and the seed itself afterwards, so that everybody can check it:
+The seed's hash (the commitment) is sent before the match and the seed after it, so that players can check the draws:
 outcome = the first whose summed weight exceeds u x total, where u is the first 8 bytes of SHA-256("<seed hex>:<step>")
 as a fraction of 2^64.
 """
@@ -13,24 +13,25 @@ from typing import Any
 
 
 def new_match_seed(league_seed: str | None, league_id: str, match_id: str) -> str:
-    """A random seed; under a league seed, one that follows from it and the match alone."""
+    """Create a random seed; under a league seed, derive it from that seed, the league and the match."""
     if league_seed is None:
         return secrets.token_hex(32)
     return hmac.new(league_seed.encode(), f"{league_id}/{match_id}".encode(), hashlib.sha256).hexdigest()
 
 
 def commitment(match_seed: str) -> str:
+    """Return the SHA-256 of a match seed, which is sent before the match."""
     return hashlib.sha256(match_seed.encode()).hexdigest()
 
 
 def draw(match_seed: str, step: int, outcomes: Sequence[tuple[Any, float]]) -> Any:
-    """The outcome of a step."""
+    """Draw the outcome of a step from weighted outcomes."""
     digest = hashlib.sha256(f"{match_seed}:{step}".encode()).digest()
     return outcome_at(int.from_bytes(digest[:8], "big") / 2**64, outcomes)
 
 
 def outcome_at(share: float, outcomes: Sequence[tuple[Any, float]]) -> Any:
-    """The first outcome whose summed weight exceeds this share of them all."""
+    """Return the first outcome whose cumulative weight exceeds `share` (0 to 1) of the total."""
     total = 0.0
     for _, weight in outcomes:
         total += weight

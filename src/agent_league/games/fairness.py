@@ -1,4 +1,4 @@
-"""A player's own check of the draw: with nothing but what the referee told it, and nobody to trust."""
+"""Checks a match's draw and result with the messages that a player received, without trusting the referee."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,15 +11,15 @@ from agent_league.games.draw import commitment, draw
 from agent_league.games.registry import Game, load_game
 
 MOST_OUTCOMES = 200_000
-"""Steps of a match and outcomes of its draws that are looked at; whoever checks a result has other things to do."""
+"""Steps of a match and outcomes of its draws that are checked; longer matches are not, to save time."""
 
 
 class _Unplayable(Exception):
-    """The moves are not those of a whole match."""
+    """The moves in the result don't make a whole legal match."""
 
 
 class _TooLong(Exception):
-    """More than we have time for."""
+    """The match is too long to be checked."""
 
 
 def draw_problem(
@@ -31,11 +31,11 @@ def draw_problem(
     seed: str | None,
     result: Mapping[str, Any],
 ) -> str | None:
-    """What is wrong with a match's draw, in a sentence; None where nothing is, or nothing was promised.
+    """Describe what is wrong with a match's draw in a sentence; None if nothing is, or there was no commitment.
 
     `players` are PLAYER_A and PLAYER_B; `promised` and `parameters` are the invitation's `draw_commitment` and
     `game_parameters` (None: the game's own); `seed` and `result` are GAME_OVER's `draw_seed` and `game_result`. After
-    a technical loss, of a game that isn't installed, and of a match that is very long, only the seed can be checked.
+    a technical loss, for a game that isn't installed, and for a very long match, only the seed is checked.
     """
     problem = seed_problem(promised, seed)
     if promised is None or problem or result.get("status") == "TECHNICAL_LOSS":
@@ -57,7 +57,7 @@ def draw_problem(
 
 
 def seed_problem(promised: str | None, seed: str | None) -> str | None:
-    """What is wrong with the seed by itself."""
+    """Describe a missing seed, or one that doesn't match the commitment; else None."""
     if promised is None:
         return None
     if not isinstance(seed, str):
@@ -80,7 +80,7 @@ def _result_problem(game: Game, players: tuple[str, str], seed: str, result: Map
 
 
 def _play_again(game: Game, players: tuple[str, str], seed: str, choices: Any) -> tuple[State, list[dict[str, Move]]]:
-    """The last state and the moves step by step, from each player's own."""
+    """Replay the match from each player's moves; return the last state and the moves step by step."""
     rest = [_moves(choices, player) for player in players]
     state, moves, step = game.rules.new(game.parameters), list[dict[str, Move]](), 0
     left = MOST_OUTCOMES
@@ -102,7 +102,7 @@ def _play_again(game: Game, players: tuple[str, str], seed: str, choices: Any) -
 
 
 def _moves(choices: Any, player: str) -> list[Move]:
-    """A player's moves, first to last; a game with one move a player gives it by itself."""
+    """A player's moves in order; in `choices` a single move may stand without a list."""
     found = choices.get(player) if isinstance(choices, Mapping) else None
     return list(found) if isinstance(found, list) else [found]
 

@@ -1,7 +1,7 @@
-"""How a game talks: the question to a player, its answer, and the words of a result.
+"""Messages of a game: the question to a player, its answer, and the game's fields of a result.
 
-`PlainWire` serves every game with GAME_MOVE_CALL; a game with messages of its own brings its own `Wire`. A player that
-doesn't know the game is asked in the plain words.
+`PlainWire` serves any game with GAME_MOVE_CALL; a game with messages of its own has its own `Wire`. A player that
+doesn't name the game among its `game_types` is asked with GAME_MOVE_CALL.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,37 +18,37 @@ Moves = Sequence[Mapping[str, Move]]
 
 
 class Wire(Protocol):
-    """The words of a game."""
+    """How a game's questions, answers and results are written into messages."""
 
     method: str
     call: type[Message]
     answer: type[Message]
     illegal: ErrorCode
-    """What is said of a move that the rules don't allow."""
+    """The error code for an illegal move."""
 
     def question(self, game_type: str, view: Any, legal: Sequence[Move], step: int, role: str) -> dict[str, Any]:
-        """The fields that the call has beside those of every call."""
+        """Return the game's own fields of the call."""
         ...
 
     def move(self, answer: Message) -> Move:
-        """The move inside an answer."""
+        """Return the move in an answer."""
         ...
 
     def result(self, state: State, moves: Moves, players: Sequence[str]) -> dict[str, Any]:
-        """The game's own fields of `game_result`; `state` may be one in which the match broke off."""
+        """Return the game's own fields of `game_result`; `state` isn't final if the match was aborted."""
         ...
 
     def details(self, state: State, moves: Moves, players: Sequence[str]) -> dict[str, Any]:
-        """The `details` of the report."""
+        """Return the `details` of the match report."""
         ...
 
     def reason(self, state: State, moves: Moves, players: Sequence[str], winner: str | None) -> str:
-        """Why it ended so, in a sentence."""
+        """Describe in a sentence why it ended so."""
         ...
 
 
 class PlainWire:
-    """The words for a game that brings none."""
+    """The messages for games without their own: GAME_MOVE_CALL and GAME_MOVE_RESPONSE."""
 
     method = "make_move"
     call: type[Message] = GameMoveCall
@@ -81,10 +81,10 @@ class PlainWire:
 
 
 class RepeatedWire(PlainWire):
-    """The words for a match of several games: the reason tells how it stood."""
+    """The messages for a match of several games; the reason has the score."""
 
     def __init__(self, single: Wire, *, amounts: bool = False) -> None:
-        """In place of `single`. With `amounts`, what was scored counts, and not only who won how many games."""
+        """Replace `single`. With `amounts`, the reason gives scores, not games won, unless `first_to` is set."""
         self.single = single
         self._amounts = amounts
 
@@ -100,7 +100,7 @@ class RepeatedWire(PlainWire):
 
 
 def offered(legal: Sequence[Move]) -> dict[str, Any]:
-    """The legal moves as a player is told them: one by one, or as a schema where they are very many numbers."""
+    """Return the message field with the legal moves: `valid_options`, or `move_schema` for a long range."""
     schema = schema_of(legal) if is_long(legal) else None
     return {"valid_options": list(legal)} if schema is None else {"move_schema": schema}
 

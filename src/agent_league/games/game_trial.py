@@ -1,7 +1,7 @@
-"""Trying a stranger's game out before a league of it begins, and saying in a sentence what broke down in one.
+"""Trial of a third-party game before a league starts, and descriptions of what failed in a game.
 
-Plays a few games at random by the rules alone. The sentence names the game, the function and its line. What a game
-promises beyond that is for its author to test: `testing.game_contract`.
+Plays a few random games by the rules alone. A description names the game, the function and its line. The whole contract
+is tested by a game's author with `testing.game_contract`.
 """
 
 import math
@@ -25,9 +25,9 @@ from agent_league.games.repeated import Repeated
 SEEDS = 3
 STEPS = 10_000
 SECONDS = 1.0
-"""For all games together; what isn't seen by then isn't looked for."""
+"""Time limit of all random games together."""
 LOOKED_AT = 64
-"""So many moves of a state, and so many states' words."""
+"""Moves checked in each state, and states whose messages are checked."""
 RULES = ("new", "actors", "legal", "apply", "view", "returns")
 WORDS = ("question", "move", "result", "details", "reason")
 ACTORS = ((), (0,), (1,), (0, 1), (CHANCE,))
@@ -37,20 +37,20 @@ OURS = "agent_league."
 
 
 class BrokenGame(UserError):
-    """A game that can't be played."""
+    """A game whose rules fail."""
 
 
 class Flaw(Exception):
-    """Something that a game gave and nobody can use."""
+    """A function of a game returned something invalid."""
 
 
 def try_out(game: Game) -> None:
-    """Raises BrokenGame where a few random games break down. Games of ours, and of sources, are trusted."""
+    """Raise BrokenGame if one of a few random games fails. Built-in games and sources are not tried."""
     if all(type(owner).__module__.startswith(OURS) for owner, _ in _parts(game)):
         return
     deadline = time.monotonic() + SECONDS
     kinds = [game]
-    if isinstance(game.rules, Repeated):  # what is wrong with a single game is told best by one
+    if isinstance(game.rules, Repeated):  # a flaw of the single game is described best by playing one
         kinds = [replace(game, parameters={**game.parameters, **dict.fromkeys(REPEATING)}), game]
     try:
         for kind, seed in product(kinds, range(SEEDS)):
@@ -62,9 +62,9 @@ def try_out(game: Game) -> None:
 
 
 def breakdown(game: Game, error: BaseException, state: State = None) -> str:
-    """Why a game broke down with an error, in a sentence: which function raised it, or gave what can't be used.
+    """Describe in a sentence which function of a game raised an error, or returned something invalid.
 
-    `state` is where the game stood; it is looked at when the error comes from elsewhere.
+    If the error was raised elsewhere, `state` is checked for what may have caused it.
     """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -82,14 +82,14 @@ def breakdown(game: Game, error: BaseException, state: State = None) -> str:
 
 
 def returns_problem(returns: Any) -> str | None:
-    """What is wrong with the returns of a game that is over."""
+    """Describe what is wrong with the returns of a finished game; None if nothing is."""
     if isinstance(returns, Sequence) and len(returns) == 2 and all(map(_is_number, returns)):
         return None
     return f"returns gave {returns!r:.100}; expected two finite numbers, one for each seat"
 
 
 def _play(game: Game, dice: Random, deadline: float) -> None:
-    """One game of random moves, looked at in every state."""
+    """Play one game of random moves and check every state."""
     _check_functions(game)
     rules, said = game.rules, list[Mapping[str, Move]]()
     state, giver = rules.new(game.parameters), "new"
@@ -118,7 +118,7 @@ def _check_functions(game: Game) -> None:
 
 
 def _look(game: Game, state: State, giver: str = "apply") -> dict[int, Sequence[Move]]:
-    """What each actor may do in a state; raises Flaw."""
+    """Check state, views, actors and returns; return the legal moves of each actor. Raises GameFlaw."""
     rules = game.rules
     _by_json(game, giver, state, "a state")
     for seat in (0, 1, None):
@@ -147,7 +147,7 @@ def _options(game: Game, state: State, seat: int) -> Sequence[Move]:
 
 
 def _check_words(game: Game, state: State, said: Moves, options: Mapping[int, Sequence[Move]], step: int) -> None:
-    """All that is told of a state: the questions, and the result if it ends here."""
+    """Check the messages of a state: questions, result, details, and the reason if it is final."""
     wire = game.wire
     for seat, legal in options.items():
         if seat != CHANCE:
@@ -163,7 +163,7 @@ def _check_words(game: Game, state: State, said: Moves, options: Mapping[int, Se
 
 
 def _by_json(game: Game, giver: str, value: Any, what: str) -> Any:
-    """What comes of a value on its way to somebody; raises Flaw."""
+    """Encode a value as JSON and decode it; raises GameFlaw if that fails."""
     try:
         return orjson.loads(orjson.dumps(value))
     except TypeError as error:
@@ -185,7 +185,7 @@ def _flaw(game: Game, function: str, problem: str) -> Flaw:
 
 
 def _raised_in(game: Game, error: BaseException) -> tuple[str, str] | None:
-    """The function of the game that an error comes out of, and the last line on its way in the same file."""
+    """Find the outermost function of the game in a traceback, and the last line of it in the same file."""
     names = dict(_codes(game))
     name, file, line = "", "", 0
     trace = error.__traceback__
@@ -200,7 +200,7 @@ def _raised_in(game: Game, error: BaseException) -> tuple[str, str] | None:
 
 
 def _codes(game: Game) -> Iterator[tuple[CodeType, str]]:
-    """The functions of a game that are written in Python."""
+    """Yield code object and name of the game's functions that are written in Python."""
     for owner, names in _parts(game):
         for name in names:
             if isinstance(code := getattr(getattr(owner, name, None), "__code__", None), CodeType):
@@ -208,7 +208,7 @@ def _codes(game: Game) -> Iterator[tuple[CodeType, str]]:
 
 
 def _parts(game: Game) -> tuple[tuple[Any, Sequence[str]], ...]:
-    """What somebody wrote, with the names of its functions: the rules of a single game, and its words."""
+    """The objects that the game's author wrote, with their functions: rules of the single game, and wire."""
     rules = game.rules.single if isinstance(game.rules, Repeated) else game.rules
     return (rules, RULES), (getattr(game.wire, "single", game.wire), WORDS)
 

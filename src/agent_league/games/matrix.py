@@ -1,6 +1,6 @@
-"""Games of one choice each, made at the same time: a table says what every pair of moves pays.
+"""Matrix games: both choose once, at the same time, and a table has the payoffs of every pair of moves.
 
-The table is in the view, so that a player who knows nothing of the game can find its best reply.
+The table is in the view, so that a player that doesn't know the game can find its best reply.
 """
 
 from abc import ABC, abstractmethod
@@ -11,14 +11,15 @@ from agent_league.games.base import Move, State
 
 
 class MatrixRules(ABC):
-    """Rules that follow from a table."""
+    """Rules of a game that is defined by its payoff table."""
 
     moves: tuple[Move, ...]
 
     @abstractmethod
     def table(self, config: Mapping[str, Any]) -> list[list[Any]]:
-        """For every pair of moves [move of seat 0, move of seat 1, what 0 is paid, what 1 is paid]; may raise
-        BadParameters.
+        """Return a row for every pair of moves: [move of seat 0, move of seat 1, payoff of seat 0, payoff of seat 1].
+
+        May raise BadParameters.
         """
 
     def new(self, config: Mapping[str, Any]) -> State:

@@ -1,7 +1,7 @@
-"""Parameters tried out in a process of their own, before they are used in this one.
+"""Trial of game parameters in a subprocess, before they are used in this process.
 
-Libraries of games end the process, hang or take all memory on some parameters, and parameters may come from anybody.
-Knows no library: `rules` is any class that is made of a name, and of `tried` where no trial is wanted.
+Game libraries crash, hang or use up all memory with some parameters, and parameters may come from anybody. Knows no
+library: `rules` is any class with parameters `name` and `tried`, which is True in the subprocess.
 """
 
 import json
@@ -21,12 +21,12 @@ BYTES = 4 << 30
 STEPS = 50
 LONGEST_TEXT = 1000
 INVALID = re.compile(r"\binvalid\b", re.IGNORECASE)
-"""Some libraries say so, and go on with whatever lies in memory."""
+"""Some libraries only print this on stderr, and go on with undefined values."""
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
 def fitting(name: str, value: Any, own: Any) -> Any:
-    """A parameter of the kind that the library's own value for it has; raises BadParameters."""
+    """Convert a parameter to the type of the library's default value; raises BadParameters."""
     kind = type(own)
     fits = type(value) is kind or (kind is float and type(value) is int)
     if fits and kind is str:
@@ -39,12 +39,13 @@ def fitting(name: str, value: Any, own: Any) -> Any:
 
 
 def complaint(rules: type, name: str, parameters: Mapping[str, Any]) -> str | None:
-    """What is wrong with these parameters, in a sentence; None: a game was begun with them."""
+    """Start a game with these parameters in a subprocess; describe what went wrong, or None."""
     return _complaint(rules.__module__, rules.__qualname__, name, json.dumps(parameters))
 
 
 @lru_cache(maxsize=256)
 def _complaint(*words: str) -> str | None:
+    """Run this module with these arguments, and describe how it failed; None if it didn't."""
     command = [sys.executable, "-P", "-W", "ignore", "-m", __name__, *words]
     try:
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS, check=False)  # noqa: S603 - ourselves
@@ -60,7 +61,7 @@ def _complaint(*words: str) -> str | None:
 
 
 def begin(rules: Rules, parameters: Mapping[str, Any]) -> None:
-    """Plays the first steps of a game; raises whatever the rules raise."""
+    """Play the first 50 steps of a game; raises whatever the rules raise."""
     state = rules.new(parameters)
     for step in range(STEPS):
         moves = {}
@@ -79,6 +80,7 @@ def begin(rules: Rules, parameters: Mapping[str, Any]) -> None:
 
 
 def main(module: str, qualname: str, name: str, parameters: str) -> int:
+    """Try parameters (JSON) with the rules class `module.qualname`, with limited memory; print what it raises."""
     with suppress(ImportError):  # a system without such limits
         resource: Any = import_module("resource")
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))

@@ -1,8 +1,8 @@
-"""Finding games: built-in and third parties' alike come in through the entry point group `agent_league.games`.
+"""Finding games: built-in and third-party ones by the entry point group `agent_league.games`.
 
-A source of many games, such as OpenSpiel, comes in through `agent_league.game_sources`: `openspiel:kuhn_poker` is the
-game that the source `openspiel` calls `kuhn_poker`. The `GAME` of a Python file that the environment variable
-AGENT_LEAGUE_GAMES names is found as well, and wins over an installed one of its name.
+A source of many games, such as OpenSpiel, is found by `agent_league.game_sources`: `openspiel:kuhn_poker` is the game
+`kuhn_poker` of the source `openspiel`. The `GAME` of a Python file named in the environment variable AGENT_LEAGUE_GAMES
+is found as well, and replaces an installed game of the same name.
 """
 
 import os
@@ -25,10 +25,10 @@ from agent_league.model.names import there_are
 GROUP = "agent_league.games"
 SOURCES = "agent_league.game_sources"
 FILES = "AGENT_LEAGUE_GAMES"
-"""The environment variable with the names of Python files, separated as those in PATH."""
+"""Environment variable with paths of Python files, separated as in PATH."""
 
 Show = Callable[[Any, int | None], str]
-"""From a view and the seat that sees it (None: one who sees everything) to lines of text."""
+"""From a view and the seat that sees it (None: everything is seen) to lines of text."""
 
 
 class UnknownGame(UserError):
@@ -37,9 +37,10 @@ class UnknownGame(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A game that can be refereed: its rules, its words, and its parameters where the registry sets none.
+    """A game: its rules, messages, default parameters and descriptions.
 
-    Parameters `repeat` and `first_to` make a match of several games out of any game; its words are then the plain ones.
+    Parameters `repeat` and `first_to` make a match of several games out of any game; its messages are then the plain
+    ones.
     """
 
     game_type: str
@@ -48,13 +49,13 @@ class Game:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
     how_to_play: str = ""
-    """The rules in plain words, for a person or a model; the first line is a summary. How rounds go is added to it."""
+    """The rules as text, for people and models; the first line is a summary. How repeated games go is appended."""
     payoffs: bool = False
-    """Whether it counts how much a seat has, not only who has more; a result then tells both."""
+    """Whether amounts matter, not only who has more; results then have the payoffs of both."""
     show: Show | None = None
-    """Draws a view of a single game for people. It may raise anything on a view that it doesn't know."""
+    """Draws a view of a single game as text. It may raise anything on a view that it doesn't know."""
     scene: SceneOf | None = None
-    """The same as plain data: boards, tiles, heaps. Where there is none, the text is shown."""
+    """Draws a view as plain data: boards, tiles, heaps. Without it, the text is shown."""
 
     def __post_init__(self) -> None:
         rules = repeated(self.rules, self.parameters)
@@ -68,7 +69,7 @@ class Game:
         object.__setattr__(self, "how_to_play", words)
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Game":
-        """The same game under other parameters, tried at once; raises BadParameters."""
+        """Return the game under other parameters; raises BadParameters if no state can be made with them."""
         game = replace(self, parameters={**self.parameters, **parameters})
         try:
             game.rules.new(game.parameters)
@@ -79,39 +80,39 @@ class Game:
         return game
 
     def result(self, state: State, moves: Moves, players: Sequence[str]) -> dict[str, Any]:
-        """The game's own fields of `game_result`; `state` may be one in which the match broke off."""
+        """Return the game's own fields of `game_result`; `state` isn't final if the match was aborted."""
         told = self.wire.result(state, moves, players)
         if self.payoffs and not self.rules.actors(state):
             told["payoffs"] = dict(zip(players, self.paid(state), strict=True))
         return told
 
     def paid(self, state: State) -> tuple[float, float]:
-        """What each seat was paid once it is over: its returns, or those of all rounds, even where wins decide."""
+        """Return the payoffs of a finished match: its returns, or the sums of all rounds if it is repeated."""
         a, b = state["scores"] if isinstance(self.rules, Repeated) else self.rules.returns(state)
         return (a, b)
 
 
 class GameSource(Protocol):
-    """Many games under one roof, found by name."""
+    """A library of many games, found by name."""
 
     def names(self) -> Sequence[str]:
-        """Those that can be played here; raises ConfigError where the library is missing."""
+        """Return the games that can be played here; raises ConfigError if the library is missing."""
         ...
 
     def load(self, name: str) -> Game:
-        """One of them, its game type with the source's name before it; raises ConfigError."""
+        """Return a game, whose game type is prefixed with the source's name; raises ConfigError."""
         ...
 
 
 def game_types() -> tuple[str, ...]:
-    """The names of all games that are installed by themselves; those of sources are beside them."""
+    """The names of all installed games, without those of sources."""
     return tuple(sorted({*_found(GROUP), *_games_in_files()}))
 
 
 def declared(games: Sequence[str]) -> tuple[str, ...]:
-    """The games that an agent names when it registers: one that takes any game names all that are installed as well.
+    """The games that an agent declares when it registers: with ANY_GAME, all installed ones are declared as well.
 
-    Whoever looks for the name of its own game finds it there, and a game that has words of its own is played in them.
+    So a manager that looks for its own game's name finds it, and a game with messages of its own is played with them.
     """
     if ANY_GAME not in games:
         return tuple(games)
@@ -125,14 +126,14 @@ def source_names() -> tuple[str, ...]:
 
 
 def is_from_source(game_type: str) -> bool:
-    """Whether a game is a source's: to load it may take seconds, and so may a trial of its parameters."""
+    """Whether a game is from a source: loading it, or trying its parameters, may take seconds."""
     by_itself = game_type in _found(GROUP) or game_type in _games_in_files()
     return not by_itself and game_type.partition(":")[0] in source_names()
 
 
 @cache
 def load_source(name: str) -> GameSource:
-    """A source by its name."""
+    """Load a source by its name; raises ConfigError."""
     found = _found(SOURCES).get(name)
     if found is None:
         told = f"no source of games {name!r} is installed {there_are(name, source_names())}"
@@ -143,7 +144,7 @@ def load_source(name: str) -> GameSource:
 
 @cache
 def load_game(game_type: str) -> Game:
-    """A game by its name, or by its source's name, a colon and its name there."""
+    """Load a game by its name, or by `source:name`; raises ConfigError."""
     if in_file := _games_in_files().get(game_type):
         return in_file
     if point := _found(GROUP).get(game_type):
@@ -162,19 +163,19 @@ def load_game(game_type: str) -> Game:
 
 
 def playable(game_type: str, parameters: Mapping[str, Any]) -> Game:
-    """A game under parameters that are tried at once; raises UnknownGame, and BadParameters."""
+    """Load a game under parameters, which are checked at once; raises UnknownGame and BadParameters."""
     try:
         game = load_game(game_type)
     except ConfigError as error:
         raise UnknownGame(str(error).removeprefix("game_type: ")) from None
-    except Exception as error:  # noqa: BLE001 - somebody else's package
+    except Exception as error:  # noqa: BLE001 - a third-party package
         raise UnknownGame(f"the game {game_type!r} can't be loaded: {error!r}") from None
     return game.with_parameters(parameters)
 
 
 @cache
 def _games_in_files() -> dict[str, Game]:
-    """The games of the files that the environment names, by their types; raises ConfigError."""
+    """Load the games of the files in AGENT_LEAGUE_GAMES, by game type; raises ConfigError."""
     found = {}
     for name in filter(None, os.environ.get(FILES, "").split(os.pathsep)):
         game = getattr(load_python_file(Path(name)), "GAME", None)
@@ -190,7 +191,7 @@ def _found(group: str) -> dict[str, EntryPoint]:
 
 
 def _loaded(point: EntryPoint) -> Any:
-    """What an entry point names; a package that would end the program is one that can't be imported."""
+    """Load an entry point; raises ImportError if its module exits the program."""
     try:
         return point.load()
     except SystemExit as end:

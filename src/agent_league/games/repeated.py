@@ -1,8 +1,7 @@
-"""Any game several times over: `repeat` games in all, or until one seat has won `first_to` of them.
+"""Repeated games: a match of `repeat` games, or until one seat has won `first_to` of them.
 
-What was played in the games before is in every view, as `rounds`: for each game the move of seat 0 and that of seat 1
-(a list of them, where a seat moved more or less than once). What chance brought is not: that stays as the game's own
-view shows it.
+Every view has the moves of finished games as `rounds`: for each game the move of seat 0 and that of seat 1 (a list, if
+a seat moved more or less than once). Outcomes of chance are only in the single game's own view.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ from agent_league.games.base import (
 
 MOST_GAMES = 1000
 GAMES_A_WIN = 20
-"""So many games at most for each win that is wanted, where nobody says how many: draws could go on for ever."""
+"""Limit of games for each win of `first_to`, if `repeat` isn't set: draws could go on for ever."""
 HOW_TO_REPEAT = f"""\
 
 A match is several such games one after another, with the same seats; each of them is a round. It ends after `repeat` \
@@ -88,7 +87,7 @@ class Repeated:
         }
 
     def view(self, state: State, seat: int | None) -> Any:
-        """The game at hand and the end of the last one as `single` shows them, and how the match stands."""
+        """Return the single game's views of the current game and of the end of the last one, and the score."""
         if seat is None:
             return state
         last = None if state["last"] is None else self.single.view(state["last"], seat)
@@ -106,7 +105,7 @@ class Repeated:
         }
 
     def hidden(self, state: State, seat: int) -> Iterable[State]:
-        """What the single game hides, in the game at hand and in the last one."""
+        """Yield what the single game hides, in the current game and in the last one."""
         for name in ("game", "last"):
             if state[name] is not None:
                 yield from ({**state, name: other} for other in hidden(self.single, state[name], seat))
@@ -117,12 +116,12 @@ class Repeated:
 
 
 def _own(pair: list[Move], seat: int) -> list[Move | None]:
-    """A round as a seat may know it where moves stay hidden."""
+    """A round with the other seat's move replaced by None, for games whose moves aren't public."""
     return [pair[0], None] if seat == 0 else [None, pair[1]]
 
 
 def repeated(rules: Rules, parameters: Mapping[str, Any]) -> Rules:
-    """The rules under these parameters: as they are, or repeated."""
+    """Return the rules for these parameters: the single game's, or repeated ones."""
     single = rules.single if isinstance(rules, Repeated) else rules
     repeat, first_to = (parameters.get(name) for name in REPEATING)
     once = repeat is None or (repeat == 1 and type(repeat) is int)

@@ -1,6 +1,6 @@
-"""What a position looks like, as plain data: boards, tiles, heaps, and a table of rounds. Who draws it is elsewhere.
+"""Scenes: positions as plain data (boards, tiles, heaps, a table of rounds), to be drawn elsewhere.
 
-A game's own scene knows the views of that game alone, and may raise anything on another; `staging` guards it.
+A game's scene function knows the views of that game alone, and may raise anything on others; `scene_view` catches that.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ from agent_league.games.base import Move
 
 MOST_PARTS = 6
 WIDEST = 32
-"""Rows and columns of a board, heaps, and what lies in one."""
+"""Rows and columns of a board, heaps, and items in one."""
 MOST_TILES = 16
 MOST_ROUNDS = 1000
 LONGEST_TEXT = 60
@@ -23,9 +23,9 @@ class Cell:
 
     text: str = ""
     side: int | None = None
-    """Whose it is: seat 0, seat 1, or nobody's."""
+    """Owner: seat 0, seat 1, or None."""
     move: Move | None = None
-    """The move that takes this place, for whoever plays by pointing."""
+    """The move that a click on this cell makes."""
     is_last: bool = False
     is_winning: bool = False
 
@@ -36,20 +36,20 @@ class Board:
 
     rows: tuple[tuple[Cell, ...], ...]
     columns: tuple[str, ...] = ()
-    """What the columns are called, below the board."""
+    """Names of the columns, shown below the board."""
     is_round: bool = False
-    """Whether discs lie in it, and not marks in squares."""
+    """Whether cells are drawn as discs, not as marks in squares."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A value, large: a card, a choice, a number."""
+    """A large single value: a card, a choice, a number."""
 
     text: str
-    """Empty: face down, or not there yet."""
+    """Empty: face down, or not known yet."""
     side: int | None = None
     label: str = ""
-    """What it is; a tile of a side is that player's by itself."""
+    """What the value is; not needed for a tile with a side."""
     note: str = ""
     move: Move | None = None
     is_card: bool = False
@@ -59,14 +59,14 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Values beside each other."""
+    """Tiles side by side."""
 
     tiles: tuple[Tile, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Heap:
-    """What is left of a heap, and what was just taken from it."""
+    """The size of a heap, and how many were just taken from it."""
 
     left: int
     taken: int = 0
@@ -74,7 +74,7 @@ class Heap:
 
 @dataclass(frozen=True, slots=True)
 class Heaps:
-    """Heaps below each other; `side` has just taken."""
+    """Heaps below each other; `side` is the seat that has just taken."""
 
     heaps: tuple[Heap, ...]
     side: int | None = None
@@ -82,13 +82,13 @@ class Heaps:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One of the games that a match is made of."""
+    """One finished game of a repeated match."""
 
     number: int
     moves: tuple[str, str]
     paid: tuple[float, float] | None = None
     totals: tuple[float, float] | None = None
-    """What each seat has after it."""
+    """Sums of both seats after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Rounds:
 
     rows: tuple[Round, ...]
     left_out: int = 0
-    """Earlier ones that aren't there."""
+    """Number of earlier rounds that aren't included."""
 
 
 Part = Board | Tiles | Heaps | Rounds
@@ -105,18 +105,18 @@ Part = Board | Tiles | Heaps | Rounds
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A position: its parts from top to bottom, and a sentence below them where one helps."""
+    """A position: its parts from top to bottom, and an optional sentence below them."""
 
     parts: tuple[Part, ...]
     said: str = ""
 
 
 SceneOf = Callable[[Any, int | None, Mapping[int, Move]], Scene | None]
-"""From a view, the seat that sees it (None: one who sees everything) and the moves that led to it, by seat."""
+"""From a view, the seat that sees it (None: everything is seen) and the moves that led to it, by seat."""
 
 
 def scene_problem(scene: Any) -> str | None:
-    """Why nobody can draw what a game gave, in a sentence; None: it can be drawn."""
+    """Describe in a sentence why a scene can't be drawn; None if it can."""
     if not isinstance(scene, Scene):
         return f"expected a Scene, found {scene!r:.100}"
     if not 1 <= len(scene.parts) <= MOST_PARTS:

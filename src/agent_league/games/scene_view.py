@@ -1,6 +1,6 @@
-"""A view as a scene for people: the one that its game brings, and the rounds of a match of several.
+"""Builds the scene of a view: that of its game's scene function, and the rounds of a repeated match.
 
-A view comes from a referee, who may be anybody: whatever it is, there is a scene that can be drawn, or none.
+Views come from referees, which may be anybody's: for any view the result is a valid scene, or None.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ SHOWN_ROUNDS = 10
 
 
 def staged(game_type: str, view: Any, seat: int | None, last: Mapping[int, Move] | None = None) -> Scene | None:
-    """The scene of a view; None: its game brings none, or none of this view. `last` are the moves that led to it."""
+    """Build the scene of a view; None if its game has none for it. `last` are the moves that led to it, by seat."""
     if view is None:
         return None
     try:
@@ -28,14 +28,14 @@ def staged(game_type: str, view: Any, seat: int | None, last: Mapping[int, Move]
 
 
 def with_moves(scene: Scene, moves: Mapping[int, Move]) -> Scene:
-    """The scene of a position in which some have moved already: their empty tiles say how."""
+    """Write moves that were made already into the empty tiles of their seats."""
     return replace(scene, parts=tuple(_moved(part, moves) if isinstance(part, Tiles) else part for part in scene.parts))
 
 
 def rounds_table(
     moves: Sequence[Sequence[Any]], paid: Sequence[tuple[float, float]] = (), shown: int = SHOWN_ROUNDS
 ) -> Rounds:
-    """The latest rounds: what both played, and what each was paid as far as that is known from the first on."""
+    """Build the table of the latest rounds: both moves, payoffs and their sums, as far as payoffs are known."""
     rows, totals = list[Round](), (0.0, 0.0)
     for number, pair in enumerate(moves, 1):
         own = paid[number - 1] if number <= len(paid) else None
@@ -57,7 +57,7 @@ def _moved(tiles: Tiles, moves: Mapping[int, Move]) -> Tiles:
 
 
 def _played(moves: Any) -> str:
-    """What a seat played in a round; several words one after another."""
+    """Write a seat's moves in a round as text; several are joined with commas."""
     several = isinstance(moves, list) and all(isinstance(move, str) for move in moves)
     return move_text(", ".join(moves) if several else moves)
 
@@ -71,14 +71,14 @@ def _scene(maker: SceneOf | None, view: Any, seat: int | None, last: Mapping[int
 
 
 def _single(maker: SceneOf | None, view: Any, seat: int | None, last: Mapping[int, Move]) -> Scene | None:
-    """A table of payoffs means the same in every game."""
+    """Build the scene of a single game; any view with payoffs can be drawn without a function of its game."""
     if maker is None and isinstance(view, Mapping) and view.get("payoffs"):
         maker = payoff_scene
     return maker(view, seat, last) if maker else None
 
 
 def _paid(view: Any) -> Sequence[tuple[float, float]]:
-    """What each round paid, where a table says it."""
+    """Look up each round's payoffs in the view's table; empty if one isn't there."""
     pays = view["game"].get("payoffs") if isinstance(view["game"], Mapping) else None
     known = {(str(row[0]), str(row[1])): (float(row[2]), float(row[3])) for row in pays or ()}
     found = [known.get((str(pair[0]), str(pair[1]))) for pair in view["rounds"]]
@@ -88,5 +88,5 @@ def _paid(view: Any) -> Sequence[tuple[float, float]]:
 def _maker(game_type: str) -> SceneOf | None:
     try:
         return None if is_from_source(game_type) else load_game(game_type).scene
-    except Exception:  # noqa: BLE001 - not installed here, or somebody else's package that can't be loaded
+    except Exception:  # noqa: BLE001 - not installed here, or a third-party package that can't be loaded
         return None

@@ -1,6 +1,6 @@
-"""Pieces of pictures that several games share: what the seats are called, and what a table of payoffs says.
+"""Texts and scenes that several games share: names of the seats, moves, amounts, payoff tables.
 
-A picture draws one view for people. It knows the views of its own game alone, and may raise anything on another.
+A game's `show` and `scene` draw one view. They know the views of their own game, and may raise anything on others.
 """
 
 import json
@@ -14,24 +14,24 @@ MOST_PAIRS = 64
 
 
 def seat_names(seat: int | None) -> tuple[str, str]:
-    """What seat 0 and seat 1 are called in the eyes of a seat, or of one who sees everything."""
+    """Names of seat 0 and seat 1 as seen by a seat, or by one who sees everything (None)."""
     if seat is None:
         return ("PLAYER_A", "PLAYER_B")
     return ("you", "the other") if seat == 0 else ("the other", "you")
 
 
 def side(mark: str | None) -> str:
-    """The line that tells a seat its mark; nothing for one who has none."""
+    """A line that tells a seat its mark; empty for None."""
     return "" if mark is None else f"\nYou are {mark}."
 
 
 def amount(value: float) -> str:
-    """A number without the point that it doesn't need."""
+    """Format a number without a needless decimal point."""
     return f"{value:.12g}"
 
 
 def show_payoffs(view: Any, seat: int | None) -> str:
-    """What pays in a game of one choice each: which move wins against which, or the amounts in a table."""
+    """Show the payoffs of a matrix game: which move wins against which, or the amounts in a table."""
     own, rows = seat or 0, view["payoffs"]
     if not 0 < len(rows) <= MOST_PAIRS:
         raise ValueError(f"expected 1 to {MOST_PAIRS} pairs of moves, found {len(rows)}")
@@ -46,13 +46,13 @@ def show_payoffs(view: Any, seat: int | None) -> str:
 
 
 def made(moves: list[Any], seat: int | None) -> str:
-    """What both played, oneself first."""
+    """Describe both moves in a line, those of `seat` first."""
     names, order = seat_names(seat), (0, 1) if seat != 1 else (1, 0)
     return _capital("; ".join(f"{names[one]}: {moves[one]}" for one in order)) + "."
 
 
 def payoff_scene(view: Any, _seat: int | None, _last: Mapping[int, Move]) -> Scene:
-    """Both choices of a game of one choice each, and what each was paid."""
+    """Build the scene of a matrix game: both choices, and their payoffs."""
     choices = view["choices"]
     if choices is None:
         return Scene((Tiles((Tile("", 0), Tile("", 1))),))
@@ -65,12 +65,12 @@ def payoff_scene(view: Any, _seat: int | None, _last: Mapping[int, Move]) -> Sce
 
 
 def signed(value: float) -> str:
-    """What somebody was paid, in words as short as they get."""
+    """Format a payoff with its sign."""
     return f"{'+' if value > 0 else ''}{amount(value)}"
 
 
 def move_text(move: Move) -> str:
-    """A move in a table or on a tile: a word as it is, anything else as JSON, and never long."""
+    """Format a move for a table or a tile: text as it is, anything else as JSON, shortened."""
     said = move if isinstance(move, str) else json.dumps(move, ensure_ascii=False)
     return said if len(said) <= LONGEST_TEXT else f"{said[: LONGEST_TEXT - 3]}..."
 

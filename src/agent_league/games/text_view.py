@@ -1,7 +1,7 @@
-"""A view as text for people: the picture that its game draws, else names and values; how a repeated match stands.
+"""Renders views as text: as drawn by their game, else as names and values; and the score of a repeated match.
 
-A view comes from a referee, who may be anybody: whatever it is, there is a text, within bounds and without anything
-that a terminal would obey.
+Views come from referees, which may be anybody's: for any view the text is limited in size and has no control
+characters.
 """
 
 import json
@@ -19,13 +19,13 @@ LONGEST_MOVES = 60
 
 
 def drawn(game_type: str, view: Any, seat: int | None) -> str:
-    """The game's own picture of a view, else the view in plain lines; nothing where there is no view."""
+    """Render a view as its game draws it, else as names and values; empty for None."""
     own = own_picture(game_type, view, seat)
     return plain(view) if own is None else own
 
 
 def own_picture(game_type: str, view: Any, seat: int | None) -> str | None:
-    """The picture that the game draws; None: it draws none of this view."""
+    """Render a view as its game draws it; None if it has no `show`, or that raises."""
     show = _show_of(game_type)
     try:
         if is_repeated(view):
@@ -39,7 +39,7 @@ def own_picture(game_type: str, view: Any, seat: int | None) -> str | None:
 
 
 def plain(view: Any) -> str:
-    """Names and values, one to a line; a text of several lines has them below its name, at the end."""
+    """Render names and values, one to a line; values of several lines come last, below their names."""
     if view is None:
         return ""
     if not isinstance(view, Mapping):
@@ -51,14 +51,14 @@ def plain(view: Any) -> str:
 
 
 def last_round(game_type: str, view: Any, seat: int | None) -> str | None:
-    """The end of the round before, where a match has several and there is more to see of it than a move of each."""
+    """Render the end of the previous round; None for a single game, and for matrix games (moves say it all)."""
     if not is_repeated(view) or view.get("last") is None or _usual_show(view["game"]):
         return None
     return drawn(game_type, view["last"], seat)
 
 
 def standing(view: Any, seat: int | None) -> str:
-    """How a match of several rounds stands, in a line or two; may raise anything."""
+    """Describe the score of a repeated match in a line or two; may raise anything on an invalid view."""
     first_to, number = view["first_to"], len(view["rounds"]) + 1
     limit = f"of {int(view['repeat'])}" if first_to is None else f"first to {int(first_to)}"
     names, (a, b) = seat_names(seat), view["scores" if first_to is None else "wins"]
@@ -68,7 +68,7 @@ def standing(view: Any, seat: int | None) -> str:
 
 
 def _moves_of_last(view: Any, seat: int | None) -> str:
-    """What both played in the round before, where that is all there is to see of it."""
+    """Describe the moves of the previous round in a matrix game; empty in other games."""
     if not view["rounds"] or not _usual_show(view["game"]):
         return ""
     pair = view["rounds"][-1]
@@ -79,27 +79,27 @@ def _moves_of_last(view: Any, seat: int | None) -> str:
 def _show_of(game_type: str) -> Show | None:
     try:
         return None if is_from_source(game_type) else load_game(game_type).show
-    except Exception:  # noqa: BLE001 - not installed here, or somebody else's package that can't be loaded
+    except Exception:  # noqa: BLE001 - not installed here, or a third-party package that can't be loaded
         return None
 
 
 def _usual_show(view: Any) -> Show | None:
-    """A table of payoffs means the same in every game."""
+    """The function that shows payoffs, if the view has any: they mean the same in every game."""
     return show_payoffs if isinstance(view, Mapping) and view.get("payoffs") else None
 
 
 def is_repeated(view: Any) -> bool:
-    """Whether a view is that of a match of several games."""
+    """Whether a view is that of a repeated match."""
     return isinstance(view, Mapping) and "game" in view and isinstance(view.get("rounds"), list)
 
 
 def _value(value: Any) -> str:
-    """A text as it is, with its line breaks; anything else as JSON, cut short."""
+    """Format a value: text as it is, with line breaks; anything else as JSON, shortened."""
     if isinstance(value, str):
         return value.strip("\n")
     try:
         return json.dumps(shortened(value), ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):  # no JSON, or a number that Python writes out for nobody
+    except (TypeError, ValueError, RecursionError):  # no JSON, or a number with more digits than Python converts
         return "..."
 
 

@@ -1,6 +1,6 @@
 """The strategy `llm`: a language model chooses the moves.
 
-This module is light; what thinks is loaded when a player with this strategy is made, and needs `agent-league[llm]`.
+Importing this module is cheap; pydantic-ai is imported when the strategy is created, and needs `agent-league[llm]`.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ class Llm:
 
     @staticmethod
     def check(defaults: PlayerDefaults) -> None:
-        """Raises ConfigError where no strategy can be made; opens and keeps nothing."""
+        """Raise ConfigError if the strategy can't be created from these settings; opens no connection."""
         with _extra():
             from agent_league.llm.model import check_model  # noqa: PLC0415 - it imports pydantic-ai
         check_model(defaults.llm)
@@ -38,6 +38,7 @@ class Llm:
 
 @contextmanager
 def _extra() -> Iterator[None]:
+    """Turn an ImportError into a ConfigError that says how to install the extra `llm`."""
     try:
         yield
     except ImportError as error:

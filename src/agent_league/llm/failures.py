@@ -1,7 +1,7 @@
-"""What it means that a model gave no move: whether to ask again, what it cost, and what to say of it.
+"""Failures of model requests: whether to retry, whether they cost anything, and how to describe them.
 
-Why goes with the move to others, so it is in words of our own. The player's owner is told more: the server's own
-sentence, where it holds no key, and what to do.
+The reason is sent to others with the move, so it has no text of the server. The player's owner is also shown the
+server's message, with keys redacted, and advice.
 """
 
 import os
@@ -27,18 +27,18 @@ UNREACHABLE = (httpx2.ConnectError, httpx2.ConnectTimeout, ConnectionError)
 
 
 def may_pass(error: Exception) -> bool:
-    """Whether another question may be answered: by a server that was busy, or a model that wrote what can't be read."""
+    """Whether a retry may succeed: the server was busy or failed, or the answer couldn't be parsed."""
     status = error.status_code if isinstance(error, ModelHTTPError) else None
     return status is None or status >= 500 or status in PASSING_STATUSES
 
 
 def is_free(error: Exception) -> bool:
-    """Whether nobody can have thought about the question: it was refused, or it reached no one."""
+    """Whether the request can't have used tokens: it was rejected (4xx), or the server wasn't reached."""
     return error.status_code < 500 if isinstance(error, ModelHTTPError) else _is_unreachable(error)
 
 
 def reason(error: Exception, turn: Turn) -> str:
-    """Why there is no move."""
+    """Describe why the model gave no move, without text of the server."""
     match error:
         case Spent():
             return str(error)
@@ -58,7 +58,7 @@ def reason(error: Exception, turn: Turn) -> str:
 
 
 def advice(error: Exception, settings: LlmSettings) -> str:
-    """What the owner may do about it; empty where there is nothing to say."""
+    """A sentence for the owner on what to do about a failure; may be empty."""
     match error:
         case ModelHTTPError() if error.status_code in KEY_STATUSES:
             return f"Set {KEY} to the key that it wants." if settings.base_url else "Look at the key that it is given."
@@ -75,7 +75,7 @@ def advice(error: Exception, settings: LlmSettings) -> str:
 
 
 def sentence(body: object) -> str:
-    """What a server says of an error, in one line and without keys."""
+    """Extract the message from the body of an error response: one line, shortened, keys redacted."""
     while isinstance(body, dict):
         body = body.get("error") or body.get("message") or body.get("detail")
     if not isinstance(body, str):

@@ -1,6 +1,6 @@
-"""The model behind the strategy: any provider that pydantic-ai knows, or a server that speaks OpenAI's chat form.
+"""Creates the model: of any provider that pydantic-ai knows, or of an OpenAI-compatible server at `base_url`.
 
-Keys come from the environment and go nowhere but to the provider.
+API keys come from the environment and are sent to the provider only.
 """
 
 import os
@@ -19,25 +19,25 @@ from agent_league.errors import ConfigError
 from agent_league.http.bounded_response import UNPACKED, bounded
 
 KEY = "LEAGUE_LLM_API_KEY"
-"""The variable with the key of a server of one's own, where it wants one."""
+"""Environment variable with the API key for the server at `base_url`, if it needs one."""
 LONGEST_ANSWER = 1024 * 1024
-"""Bytes of one answer that are read."""
+"""Bytes of one response that are read."""
 HEADERS = frozenset({"host", "accept", "connection", "content-type", "content-length", "authorization", "user-agent"})
-"""What a server of one's own is sent beside the question."""
+"""Headers that are sent to the server at `base_url`; all others are removed."""
 OPENAI_FORM = "pydantic_ai.models.openai"
 VARIABLE = re.compile(r"Set the `([A-Z0-9_]+)` environment variable")
 EXAMPLES = "such as openai:gpt-5-mini, anthropic:claude-haiku-4-5 or, with a base_url, the server's own name for it"
 
 
 def build_model(settings: LlmSettings, http: httpx2.AsyncClient) -> Model:
-    """The model that the settings name; raises ConfigError. `http` is what a server of one's own is called with."""
+    """Create the model of the settings; raises ConfigError. `http` is used for a server at `base_url` only."""
     pydantic_ai.BANNER_ENABLED = False  # the terminal shows the league, not the library's advice
     with _named(settings) as name:
         return _served(name, settings.base_url, http) if settings.base_url else infer_model(name)
 
 
 def check_model(settings: LlmSettings) -> None:
-    """Raises ConfigError where there can't be one; of a server of one's own, only the library is looked for."""
+    """Raise ConfigError if the model can't be created; with `base_url`, only the library is checked."""
     with _named(settings) as name:
         if settings.base_url is None:
             infer_model(name)
@@ -46,13 +46,14 @@ def check_model(settings: LlmSettings) -> None:
 
 
 def bounded_client() -> httpx2.AsyncClient:
-    """A client that stops reading an answer without end, and sends nothing but the question and its key."""
+    """Create an HTTP client that limits the size of responses and removes all but the allowed headers."""
     patience = httpx2.Timeout(60, connect=5)
     return httpx2.AsyncClient(timeout=patience, event_hooks={"request": [_bare], "response": [bounded(LONGEST_ANSWER)]})
 
 
 @contextmanager
 def _named(settings: LlmSettings) -> Iterator[str]:
+    """Yield the model's name; errors of the library inside become ConfigError, as does a missing name."""
     if settings.model is None:
         where = "name one as llm.model in defaults/player.json, or with --model of `league player`"
         raise ConfigError("strategy llm", "model", f"is not set; {where}: {EXAMPLES}")
@@ -64,7 +65,7 @@ def _named(settings: LlmSettings) -> Iterator[str]:
 
 
 def _in_our_words(error: Exception, settings: LlmSettings) -> str:
-    """The library's advice is for programmers."""
+    """Rewrite an error of the library, whose advice is for programmers, for users."""
     if isinstance(error, UserError) and (missing := VARIABLE.search(str(error))):
         return f"the environment variable {missing[1]} is not set"
     if settings.base_url or isinstance(error, ImportError):
@@ -82,7 +83,7 @@ def _served(name: str, base_url: str, http: httpx2.AsyncClient) -> Model:
 
 
 async def _bare(request: httpx2.Request) -> None:
-    """The library adds what the environment says of an account with OpenAI, which is nobody else's business."""
+    """Remove headers that aren't allowed: the library adds the OpenAI organisation from the environment."""
     for name in request.headers.keys() - HEADERS:
         del request.headers[name]
     request.headers["accept-encoding"] = UNPACKED

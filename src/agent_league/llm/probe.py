@@ -1,4 +1,4 @@
-"""A look at a server of one's own before the first move: whether it is there, and lists the model. Costs no tokens."""
+"""Checks before the first move that the server at `base_url` answers and lists the model. Costs no tokens."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ LONGEST_NAME = 60
 
 
 async def problem_at(base_url: str, settings: LlmSettings, http: httpx2.AsyncClient) -> str | None:
-    """What its owner should know; None where all is well, or the server has no list to tell by."""
+    """A sentence for the owner if the server isn't usable; None if it is, or has no list of models."""
     key = os.environ.get(KEY)
     try:
         answer = await http.get(

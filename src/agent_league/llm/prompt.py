@@ -1,7 +1,7 @@
-"""What the model is told: who it is and the rules in our own words, the situation quoted as data.
+"""The prompt: instructions and rules as our own text, the situation as quoted data.
 
-Ids, names, reasons, views and moves are words of others. They stand between marks that they can't write themselves
-(`protocol.quoting`), cut short, and nowhere else.
+Ids, names, reasons, views and moves were written by others. They appear only between marks that they can't contain
+themselves (`protocol.quoted_text`), shortened.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ GAMES_SHOWN = 10
 OPTIONS_A_ROW = 50
 MOST_OPTIONS = 2500
 ROOM = 12
-"""For an option's number and what is written around it."""
+"""Characters for an option's number and the punctuation around it."""
 
 
 def instructed(game_type: str) -> str:
-    """What is ours to say, with the rules in words where the game is installed and has some."""
+    """Build the instructions, with the rules of the game if it is installed and has a description."""
     try:
         game = load_game(game_type)
         rules = f"The game is {game.title or game.game_type}. {game.how_to_play or NO_RULES}"
@@ -41,7 +41,7 @@ def instructed(game_type: str) -> str:
 
 
 def question(observation: Observation) -> str:
-    """The situation, and what is wanted."""
+    """Build the user prompt: options and situation as quoted JSON, and the question."""
     met = observation.against_opponent
     others = [game for game in observation.of_this_game if game.opponent_id != observation.opponent_id]
     situation = {
@@ -66,7 +66,7 @@ def question(observation: Observation) -> str:
 
 
 def _options(moves: Sequence[Any]) -> list[dict[str, Any]]:
-    """Number -> move, in rows: a long row would be cut. Only as many as can be quoted whole."""
+    """Number the moves, in rows of 50, as a long row would be shortened; only as many as fit one quotation."""
     lengths = accumulate(len(quoted("option", move)) - len(quoted("option", "")) + ROOM for move in moves)
     shown = max(1, sum(1 for _ in takewhile(lambda length: length < LONGEST_QUOTE, lengths)))
     numbered = [(str(number), move) for number, move in enumerate(moves[: min(shown, MOST_OPTIONS)], start=1)]

@@ -1,7 +1,7 @@
-"""What there is to the settings of `llm` beside the model: its fallback, and what they leave to the environment.
+"""Settings of `llm` beside the model: the fallback strategy, and MCP servers with variables filled in.
 
-`$NAME` in the headers or the environment of an MCP server is a variable, so that a key stands in no file. Light: calls
-upon nobody.
+`$NAME` in the headers or the environment of an MCP server is replaced by that environment variable, so that keys need
+not be written into files. Opens no connection.
 """
 
 import os
@@ -18,14 +18,14 @@ VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def fallback_of(settings: LlmSettings) -> Strategy:
-    """What plays where the model can't; raises ConfigError."""
+    """Load the strategy that plays when the model can't; raises ConfigError."""
     if settings.fallback == "llm":
         raise ConfigError("strategy llm", "fallback", "must be another strategy than llm itself")
     return load_strategy(settings.fallback)
 
 
 def servers_of(settings: LlmSettings) -> Mapping[str, McpServer]:
-    """The MCP servers with their variables filled in; raises ConfigError for one that isn't set."""
+    """Return the MCP servers with variables filled in; raises ConfigError if one isn't set."""
     return {
         name: server.model_copy(
             update={

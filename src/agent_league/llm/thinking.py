@@ -1,6 +1,6 @@
-"""The strategy itself: asks the model within its time and its budget, checks the answer, and else falls back.
+"""The strategy itself: asks the model within time and budget, checks its answer, and else asks the fallback.
 
-Doesn't know what a failure means, nor what a model is told.
+Prompts are built in `prompt`, failures are classified in `failures`.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 RETHINKS = 1
 MOST_AT_ONCE = 4
-"""Moves that are thought about: others wait, or one who asks for many would have them all before the first is paid."""
+"""Moves for which the model is asked at the same time: more could overspend before the first is charged."""
 FOR_TOOLS = 0.25
-"""Of a move's time, the part that may be spent on waiting for tools that aren't there yet."""
+"""Share of a move's time that may be spent waiting for MCP servers to connect."""
 PAUSE_SECONDS = 0.5
 
 
@@ -65,7 +65,7 @@ OUTPUTS: dict[str, Any] = {
 
 
 class Thinker:
-    """A language model as a strategy."""
+    """Asks a language model for each move; if it gives none, asks the fallback strategy."""
 
     def __init__(
         self, settings: LlmSettings, remark: Callable[[str], None] | None = None, clock: Clock | None = None
@@ -89,7 +89,7 @@ class Thinker:
         self._remark(f"The moves are chosen by {settings.model}{at}; where it can't, by {settings.fallback}.")
 
     def prepare(self, log: JsonLogger) -> None:
-        """Looks in the background whether the model's server is there, and connects to those with tools."""
+        """Start checking the model's server and connecting to the MCP servers, in the background."""
         self._log = log
         if self._settings.base_url:
             self._probing = asyncio.create_task(self._probe(self._settings.base_url))
@@ -123,7 +123,7 @@ class Thinker:
         return Thought(move, usage)
 
     async def close(self) -> None:
-        """Says what it has cost, and lets go of the model and the tools."""
+        """Show the owner the total cost, and close the connections to model and tools."""
         if self._budget.moves:
             self._remark(f"{self._settings.model}: {self._budget.summary()}.")
         if self._probing:
@@ -136,7 +136,7 @@ class Thinker:
         await self._http.aclose()
 
     async def _think(self, turn: Turn) -> tuple[Move, str | None]:
-        """The model's move; or why there is none."""
+        """Ask the model within time and budget; return its move and None, or None and the reason."""
         if why := self._budget.exhausted():
             return None, why
         left = self._left(turn.observation)
@@ -154,7 +154,7 @@ class Thinker:
             return None, reason(error, turn)
 
     async def _ask(self, turn: Turn, tools: Tools, until: float) -> Move:
-        """Asks, and once more where that may help and there is time."""
+        """Ask the model, and retry once if that may help and `until` (loop time) isn't reached."""
         while True:
             try:
                 return await self._run(turn, tools)
@@ -183,7 +183,7 @@ class Thinker:
         return moves[_place(result.output.option, moves)]
 
     async def _count(self, context: RunContext[Turn], request: ModelRequestContext) -> ModelRequestContext:
-        """Before each question: no more of them, once all that is thought about would spend the budget."""
+        """Count a request before it is sent; raises BudgetExhausted if unfinished moves have used up the budget."""
         tokens = sum(turn.tokens for turn in self._turns)
         if why := self._budget.exhausted(tokens, sum(turn.cost_usd or 0.0 for turn in self._turns)):
             raise Spent(why)
@@ -208,7 +208,7 @@ class Thinker:
                 self._log.warning("model_server", problem=problem)
 
     def _tell_fallback(self, turn: Turn, why: str) -> None:
-        """Each time, but once only that the budget is spent; what to do about it, once as well."""
+        """Show the owner why the fallback plays; an exhausted budget and each advice are shown once."""
         match_id = turn.observation.match_id
         if self._log:
             self._log.warning("model_gave_no_move", match_id=match_id, why=why, advice=turn.advice)
@@ -254,9 +254,9 @@ def _agent(model: Model, output: Any, count: Any) -> Agent[Turn, Choice]:
 
 
 def _place(option: int | str, moves: Sequence[Move]) -> int:
-    """Where an answer points: a number from 1, or a move by its own words; a ValueError where to nothing.
+    """Index of the chosen move: the option is its number from 1, or the move as text; raises ValueError.
 
-    Of a long range a move is named by itself.
+    In a long range the option is the move itself.
     """
     if is_long(moves):
         return moves.index(int(option))

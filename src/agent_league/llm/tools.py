@@ -1,4 +1,4 @@
-"""Tools of MCP servers, lent to the model: so many calls a move, so long each, and what they answer quoted as data."""
+"""Tools of MCP servers for the model: calls are limited in number and time, and answers are quoted as data."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -18,14 +18,14 @@ from agent_league.protocol.quoted_text import quoted
 
 CALL_SECONDS = 5.0
 START_SECONDS = 5.0
-"""A server that hasn't come by then is missed aloud."""
+"""If a server hasn't connected by then, the owner is told."""
 LONGEST_ANSWER = 4000
 LONGEST_DESCRIPTION = 1000
 NO_MORE = "No more tools in this move: answer now."
 
 
 class Toolbox:
-    """The servers of the settings, called upon in the background: a move takes the tools that are there."""
+    """Connects to the MCP servers in the background; a move uses the tools of those connected by then."""
 
     def __init__(self, servers: Mapping[str, McpServer], remark: Callable[[str], None]) -> None:
         self._servers = servers
@@ -33,7 +33,7 @@ class Toolbox:
         self._started: tuple[ToolRegistry, asyncio.Future[Any]] | None = None
 
     def start(self, log: JsonLogger | None = None) -> tuple[ToolRegistry, asyncio.Future[Any]]:
-        """The registry, connecting from now on, and when it is known who is there; the second time the same."""
+        """Start connecting once; return the registry, and a future that is done when all have connected or failed."""
         if self._started is None:
             sessions = [SessionManager(name, server, log=log) for name, server in self._servers.items()]
             registry = ToolRegistry(sessions)
@@ -42,7 +42,7 @@ class Toolbox:
         return self._started
 
     async def toolsets(self, patience: float) -> Sequence[FunctionToolset[Turn]]:
-        """What can be called now; right after the start it waits a little, but no longer than it has the patience."""
+        """Return the tools available now; right after the start, wait up to `patience` seconds for the servers."""
         registry, known = self.start()
         await asyncio.wait({known}, timeout=patience)
         return [FunctionToolset([_lent(registry, tool) for tool in registry.tools() if tool.name != ANSWER])]
@@ -55,7 +55,7 @@ class Toolbox:
             await registry.close()
 
     async def _miss(self, session: SessionManager) -> None:
-        """Says of a server that isn't there at the start why; it is tried again behind our back."""
+        """Show the owner why a server hasn't connected at the start; its session goes on retrying."""
         with suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS):
                 await session.tried.wait()
@@ -65,6 +65,8 @@ class Toolbox:
 
 
 def _lent(registry: ToolRegistry, tool: RegisteredTool) -> Tool[Turn]:
+    """Wrap an MCP tool for the model, with limits on calls, time and the length of answers."""
+
     async def use(context: RunContext[Turn], **arguments: Any) -> str:
         if context.deps.calls >= MOST_CALLS:
             return NO_MORE

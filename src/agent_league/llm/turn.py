@@ -1,4 +1,4 @@
-"""One move that is being thought about, as the model's tools and checks see it."""
+"""The state of one move for which the model is asked, shared with its tools and checks."""
 
 from dataclasses import dataclass, field
 
@@ -8,27 +8,27 @@ from agent_league.llm.budget import LETTERS_A_TOKEN
 from agent_league.players.observation import Observation
 
 ANSWER = "final_result"
-"""The tool by which pydantic-ai takes an answer; no other may be called so."""
+"""Name of pydantic-ai's tool for the final answer; MCP tools of this name are left out."""
 MOST_CALLS = 5
-"""Of other tools, in one move."""
+"""Calls of MCP tools for one move."""
 MOST_TOKENS = 2**53
-"""What a server counts beyond that is nonsense."""
+"""Larger counts reported by a server are cut to this."""
 
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """Counts what is done about one move."""
+    """Counts requests, tokens and tool calls for one move."""
 
     observation: Observation
     spent: RunUsage = field(default_factory=RunUsage)
     attempts: int = 0
     free: int = 0
-    """Of these, the ones that nobody can have thought about."""
+    """Attempts that can't have used tokens."""
     calls: int = 0
     letters: int = 0
-    """Of what is asked, for a cost that nobody tells."""
+    """Characters of the prompt, to estimate tokens that the server doesn't report."""
     advice: str = ""
-    """For the player's owner, where it failed."""
+    """For the player's owner, if the model failed."""
 
     @property
     def input_tokens(self) -> int:
@@ -44,7 +44,7 @@ class Turn:
 
     @property
     def tokens(self) -> int:
-        """What to charge: the tokens that were told; for questions of which nobody told any, our letters."""
+        """Tokens to charge: those reported by the server; for other requests, estimated from the prompt."""
         counted = self.spent.requests - self.spent.unmeasured_requests if self.input_tokens else 0
         uncounted = (self.attempts - self.free - counted) * self.letters // LETTERS_A_TOKEN
         return self.input_tokens + self.output_tokens + uncounted

@@ -1,6 +1,6 @@
-"""Actuators: from decisions to the messages that carry them, as they travel.
+"""Actuators: turn decisions into the answers that are sent.
 
-A move is one of the referee's own words by now; what a strategy says of its cost is read before it is sent.
+Moves are legal by now, as the referee wrote them; a strategy's usage figures are validated before they are sent.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ Wire = dict[str, Any]
 
 
 class Actuators:
-    """Writes the player's answers. `credentials` gives its id and token, once it has them."""
+    """Builds the player's answers. `credentials` returns its id and token; the token is None before registration."""
 
     def __init__(self, clock: Clock, credentials: Callable[[], tuple[str, str | None]]) -> None:
         self._clock = clock
@@ -31,7 +31,7 @@ class Actuators:
     def choose_parity(
         self, call: v2.ChooseParityCall, move: Move, usage: Usage | None = None, *, in_both_words: bool = False
     ) -> Wire:
-        """The choice; also under `choice`, for a referee that may not have found it under `parity_choice`."""
+        """Build the answer; `repeat_as_choice` adds `choice`, for a referee that doesn't read `parity_choice`."""
         words = {"parity_choice": move, "choice": move} if in_both_words else {"parity_choice": move}
         return {**self._answer(v2.ChooseParityResponse, call), **words, **_said(usage)}
 
@@ -51,7 +51,7 @@ class Actuators:
 
 
 def _said(usage: Usage | None) -> Wire:
-    """What a move has cost, where a strategy says so in a form that can be sent."""
+    """The `usage` field of an answer; empty if the strategy gives none, or an invalid one."""
     if usage is None:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The Player, put together: an agent that registers, joins, decides and remembers."""
+"""The player agent: registers, answers invitations and questions, and records its games."""
 
 import asyncio
 from collections import deque
@@ -60,7 +60,7 @@ from agent_league.storage.paths import DataPaths
 from agent_league.version import __version__
 
 TOLD_GAMES = 200
-"""The latest games in an answer to `get_player_state`, which must not grow without end."""
+"""Games in an answer to `get_player_state`, the latest ones."""
 KEPT_REFUSALS = 50
 LONGEST_REFUSAL = 300
 _of_row = attrgetter(*StandingsRow.__slots__)
@@ -70,7 +70,7 @@ BEFORE = {AgentState.REGISTERED: AgentState.INIT, AgentState.ACTIVE: AgentState.
 
 @dataclass(frozen=True, slots=True)
 class PlayerSettings:
-    """What a player needs to know."""
+    """The settings of one player."""
 
     system: SystemConfig
     home: Path
@@ -81,27 +81,27 @@ class PlayerSettings:
     version: str = "1.0.0"
     game_types: tuple[str, ...] = ("even_odd",)
     league_id: str | None = None
-    """The league to insist on; None: whichever the manager has."""
+    """The only league to join; None: any league of the manager."""
     seed: str | None = None
-    """Makes it repeatable: its strategy has its own dice, and knows nothing of earlier leagues nor of later ones."""
+    """Makes it repeatable: seeds the strategy's dice, and hides earlier leagues from it."""
     exit_when_done: bool = False
     stay: bool = False
-    """Whether it takes part in the next league at the same address, and the one after that."""
+    """Whether it joins the next leagues at the same address."""
     protocol: str = PROTOCOL_V2
 
     @property
     def v1_name(self) -> str:
-        """The last part of our address in `league.v1`: the id that we ask for."""
+        """The last part of the player's address in `league.v1`, made from the id it asks for."""
         return player_id_v1(self.wanted_id)
 
     @property
     def credentials(self) -> CredentialsFile:
-        """Where this agent keeps what it needs to come back as itself."""
+        """The file with the id and token under which this player can register again."""
         return CredentialsFile(self.home, Role.PLAYER, self.display_name, self.endpoint, self.manager)
 
 
 class Player:
-    """Takes part in a league, in several matches at once if need be."""
+    """A player agent; plays several matches at once if it is invited to them."""
 
     role = Role.PLAYER
 
@@ -157,7 +157,7 @@ class Player:
         self._round_id: int | None = None
         """The round that was announced last."""
         self._refusals: deque[dict[str, Any]] = deque(maxlen=KEPT_REFUSALS)
-        """The latest calls about matches that we refused; the manager asks for them where a match hangs."""
+        """The latest refused calls about matches; the manager asks for them when a match hangs."""
         self.dispatcher = Dispatcher(
             self,
             table,
@@ -171,7 +171,7 @@ class Player:
         )
 
     def _known_of(self, method: Method, params: Mapping[str, Any]) -> Known:
-        """What we know about a message that leaves something out."""
+        """The values for fields that an incoming message leaves out."""
         invitation = self._scrutiny.invitation(str(params.get("match_id")))
         sender = str(Role.LEAGUE_MANAGER)
         if method.caller is Caller.MATCH_REFEREE:
@@ -199,12 +199,12 @@ class Player:
 
     @property
     def games_of_season(self) -> Sequence[GameRecord]:
-        """Those of the league that it is in now."""
+        """The games of the current league."""
         return self._history.of_league(self._session.season, self._session.league_id) if self._history else ()
 
     @property
     def token(self) -> str | None:
-        """Its secret: whoever shows on what it was told has to strike this out."""
+        """The player's secret token; must be redacted wherever messages are shown."""
         return self._session.token
 
     async def authorize(
@@ -252,7 +252,7 @@ class Player:
         }
 
     def readings(self) -> Readings:
-        """How it stands, in numbers."""
+        """The player's gauges for the metrics page."""
         return {"queue_length": {("decisions",): self._decision.under_way}}
 
     def _decided(self, seconds: float, how: str) -> None:
@@ -261,7 +261,7 @@ class Player:
             self.meter.count("strategy_failures", how)
 
     async def run(self) -> None:
-        """Registers, then plays whatever it is invited to until it is stopped."""
+        """Register and play until the league is over (`exit_when_done`), or until cancelled."""
         try:
             self._learning.begin()
             if self._settings.stay:
@@ -285,7 +285,7 @@ class Player:
                 self.log.close()
 
     async def _take_part(self) -> None:
-        """From the registration to the end of the league."""
+        """Take part in one league, from after the registration to its end."""
         self._enter(AgentState.REGISTERED)
         self._memory()
         self._tell(Registered(self._session.league_id))
@@ -312,7 +312,7 @@ class Player:
         }
 
     def _memory(self) -> History:
-        """The memory, which has a place once we have an id."""
+        """Open the history under the current id; if the id has changed, the games move along."""
         if self._history is None or self._history.player_id != self.agent_id:
             earlier = self._history
             self.log.rename(self.agent_id)
@@ -337,7 +337,7 @@ class Player:
         return self._actuators.join(message, accept=accept)
 
     def _recalled(self) -> Memory:
-        """What the strategy may remember: under a seed, nothing but this league."""
+        """The games the strategy may see: all, or under a seed those of this league."""
         memory = self._memory()
         if self._settings.seed is None:
             return memory.games
@@ -404,6 +404,7 @@ class Player:
         return await self._told(message)
 
     async def _told(self, message: Message) -> Reply:
+        """Log a notification that needs no other action."""
         self._enter_play()
         self.log.debug("notice", message_type=message.message_type, round_id=message.round_id)
         return OK
@@ -425,7 +426,7 @@ class Player:
 
     @property
     def _outlook(self) -> str:
-        """What comes after the end of a league."""
+        """A sentence for the owner on what happens after the end of a league; may be empty."""
         if self._settings.stay:
             return " Waiting for the next one there; Ctrl-C ends this player."
         return "" if self._settings.exit_when_done else " Ctrl-C ends this player; start it again for another league."
@@ -457,7 +458,7 @@ class Player:
         }
 
     def _note_refusal(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
-        """Keeps a refusal of a call about a match, each kind once."""
+        """Keep a refused call about a match; the same refusal is kept once."""
         match_id = params.get("match_id")
         if not isinstance(match_id, str) or not is_safe_name(match_id):
             return
@@ -467,27 +468,28 @@ class Player:
             self._refusals.append({"at": format_utc(self._clock.now()), **entry})
 
     def _tell(self, happening: Happening) -> None:
-        """To whoever watches; what costs something to tell is made only where somebody does."""
+        """Pass an event to the handler, if there is one."""
         if self._watch:
             self._watch(self.agent_id, happening)
 
     def _enter_play(self) -> None:
+        """Advance to ACTIVE, by way of REGISTERED if need be."""
         self._enter(AgentState.REGISTERED)
         self._enter(AgentState.ACTIVE)
 
     def _enter(self, state: AgentState) -> None:
-        """The next step of our life, where it is the next one: after a return we may be further already."""
+        """Advance to `state` if it is the next one; after registering again the player may be further already."""
         if self.state is BEFORE[state]:
             self.state = advance(self.state, state)
 
 
 def row_of(standing: Standing) -> StandingsRow:
-    """A line of the table, as everybody inside knows it."""
+    """Convert a row of a standings message into the model's row."""
     return StandingsRow(*_of_row(standing))
 
 
 def _announced(message: v2.RoundAnnouncement, player_id: str) -> RoundAnnounced:
-    """What a round holds for this player."""
+    """The event for an announced round: this player's match, or a bye."""
     own = (match for match in message.matches if player_id in (match.player_A_id, match.player_B_id))
     if (match := next(own, None)) is None:
         return RoundAnnounced(message.round_id)

@@ -1,7 +1,7 @@
-"""A person's choice: the moves as they are offered, and what somebody means who types.
+"""Moves offered to a person, and parsing of what the person types.
 
-The moves are the referee's words. A number that is typed is a move, or part of one, wherever moves have numbers in
-them; `#2` is always the second of the list.
+A typed number is a move, or part of one, if the moves contain numbers, and else a place in the list; `#2` is always the
+second of the list.
 """
 
 import json
@@ -23,9 +23,9 @@ _PLACE = re.compile(r"#\s*([0-9]{1,9})", re.ASCII)
 
 
 def chosen(line: str, legal: Sequence[Any]) -> Any:
-    """The move that is meant: its name, as JSON, its place, its numbers alone or its beginning; None: none, or several.
+    """Parse a typed line into a move; None if it fits none or several.
 
-    A name that fits exactly goes before everything, letters in their own case before others.
+    Tried in this order: exact name, name in any case, JSON, place in the list, numbers in a move, beginning of a name.
     """
     text = line.strip()[:LONGEST_TYPED]
     if is_long(legal):
@@ -46,13 +46,13 @@ def chosen(line: str, legal: Sequence[Any]) -> Any:
 
 
 def asks_for_help(line: str, legal: Sequence[Any]) -> bool:
-    """Whether the rules are wanted; a move may be called so too."""
+    """Whether the line asks for the rules; False if a legal move has that name."""
     text = line.strip().casefold()
     return text in HELP and (is_long(legal) or all(named(move).casefold() != text for move in legal))
 
 
 def choices(legal: Sequence[Any]) -> list[str]:
-    """The moves as they are offered, within bounds; those that aren't numbers begin with their places."""
+    """List the moves as they are offered, at most 30; those that aren't numbers are prefixed with their places."""
     if is_long(legal):
         return [in_words(legal)]
     names = [
@@ -63,7 +63,7 @@ def choices(legal: Sequence[Any]) -> list[str]:
 
 
 def prompt(legal: Sequence[Any]) -> str:
-    """What may be typed, in a few words."""
+    """Build the input prompt, which says what may be typed."""
     if is_long(legal) or _are_numbers(legal):
         what = "the number"
     elif _have_numbers(map(named, legal)):
@@ -74,7 +74,7 @@ def prompt(legal: Sequence[Any]) -> str:
 
 
 def in_lines(items: Sequence[str], width: int) -> str:
-    """Items with commas between them, none broken where it fits on a line."""
+    """Join items with commas and wrap them at `width`; an item is never broken."""
     lines = [""]
     for number, item in enumerate(items, start=1):
         said = item if number == len(items) else f"{item},"
@@ -103,7 +103,7 @@ def _at_place(text: str, legal: Sequence[Any], names: Sequence[str]) -> list[Any
 
 
 def _by_numbers(text: str, legal: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    """The moves that have these numbers in them, and no others: 1 2 for [1, 2], 3 for x3."""
+    """Return the moves that contain exactly these numbers: `1 2` for [1, 2], `3` for x3."""
     if not _ONLY_NUMBERS.fullmatch(text):
         return []
     wanted = [int(number) for number in _NUMBERS.findall(text)]

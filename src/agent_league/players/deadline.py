@@ -1,6 +1,6 @@
-"""How much of the time before a referee's deadline is for thinking, and how much for what comes after.
+"""How the time before a referee's deadline is divided between thinking, the fallback and the way back.
 
-Arithmetic alone: whoever asks knows what time it is.
+Arithmetic on seconds; reads no clock.
 """
 
 MARGIN_SECONDS = 2.0
@@ -8,10 +8,10 @@ FALLBACK_SECONDS = 1.0
 
 
 def seconds_to_think(left: float) -> float:
-    """All but the margin for a fallback and the way back; half, where there is less than twice the margin."""
+    """Seconds for thinking: all but the margin, or half of `left` if that is less than twice the margin."""
     return max(0.0, left - MARGIN_SECONDS, left / 2)
 
 
 def seconds_to_fall_back(left: float) -> float:
-    """How long a fallback may take that is asked with so much time left; the rest is for the way back."""
+    """Seconds for the fallback with `left` seconds to the deadline; the rest is for sending the answer."""
     return max(0.0, min(FALLBACK_SECONDS, left / 2))

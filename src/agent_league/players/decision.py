@@ -1,4 +1,4 @@
-"""Decision: the strategy, and what becomes of a strategy that fails."""
+"""Decision: asks the strategy for a move, and plays a random one if it raises or chooses an illegal move."""
 
 import asyncio
 import hashlib
@@ -22,16 +22,16 @@ LONGEST_REASON = 500
 CHOSEN, RAISED, ILLEGAL = "chosen", "raised", "illegal_move"
 Question = tuple[str, int, bytes]
 Found = tuple[Thought, list[Move]]
-"""What a strategy said, and the legal moves that it means: one, or none."""
+"""A strategy's answer, and the legal moves equal to its move: one, or none."""
 Told = Callable[[float, str], None]
-"""Told of each move: the seconds that it took, and whether the strategy chose it or what went wrong instead."""
+"""Called for each move with the seconds it took and how it came about: CHOSEN, RAISED or ILLEGAL."""
 
 
 class Decision:
-    """Chooses moves; one question is answered once, however often it is asked.
+    """Runs a strategy; a question that is asked again gets the same answer, without asking the strategy again.
 
-    A strategy may be a coroutine. A plain function runs in a thread, so that one that takes its time holds up no other
-    match, unless the strategy says that it is `instant`.
+    `choose` of a strategy may be a coroutine. A plain function runs in a thread, so that a slow one doesn't block other
+    matches, unless the strategy has `instant = True`.
     """
 
     def __init__(self, strategy: Strategy, log: JsonLogger, told: Told = lambda _seconds, _how: None) -> None:
@@ -44,10 +44,11 @@ class Decision:
         if prepare := getattr(strategy, "prepare", None):
             try:
                 prepare(log)
-            except Exception as error:  # noqa: BLE001 - as in _choose
+            except Exception as error:  # noqa: BLE001 - as in _await_choice
                 log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
     async def decide(self, observation: Observation) -> Thought:
+        """Return the strategy's move, or the stored one if the same question was asked before."""
         question = _question(observation)
         decided = self._decided.get(question)
         if decided is None:
@@ -56,39 +57,39 @@ class Decision:
                 del self._decided[next(iter(self._decided))]
         if isinstance(decided, Thought):
             return decided
-        # A caller who gives up must not take the thought along: the next attempt wants its answer.
+        # Cancelling the caller must not cancel the choice: the referee's next attempt needs its result.
         return await asyncio.shield(decided)
 
     @property
     def under_way(self) -> int:
-        """Questions that are being thought about."""
+        """The number of questions the strategy is working on."""
         return len(self._thinking)
 
     def forget(self, match_id: str) -> None:
-        """Drops a finished match."""
+        """Drop the stored answers of a finished match."""
         for question in [question for question in self._decided if question[0] == match_id]:
             del self._decided[question]
 
     async def close(self) -> None:
-        """Ends what is still being thought about, and the strategy where it has an end."""
+        """Cancel unfinished choices, and call the strategy's `close` if it has one."""
         for thought in self._thinking:
             thought.cancel()
         await asyncio.gather(*self._thinking, return_exceptions=True)
         if close := getattr(self._strategy, "close", None):
             try:
                 await close()
-            except Exception as error:  # noqa: BLE001 - as in _choose
+            except Exception as error:  # noqa: BLE001 - as in _await_choice
                 self._log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
     def _think(self, observation: Observation) -> Thought | asyncio.Task[Thought]:
-        """The answer, where the strategy has it at once; else the task of finding it."""
+        """Call the strategy: return its answer if it has `instant = True` and no coroutine, else a task."""
         began = asyncio.get_running_loop().time()
         if not getattr(self._strategy, "instant", False):
             return self._wait_for(ask(self._strategy, observation), observation, began)
         try:
             said: Any = self._strategy.choose(observation)
             found = None if inspect.isawaitable(said) else _found(said, observation)
-        except Exception as error:  # noqa: BLE001 - as in _choose
+        except Exception as error:  # noqa: BLE001 - as in _await_choice
             return self._failed(error, observation, began)
         return self._made(found, observation, began) if found else self._wait_for(said, observation, began)
 
@@ -101,22 +102,19 @@ class Decision:
     async def _choose(self, said: Awaitable[Any], observation: Observation, began: float) -> Thought:
         try:
             found = _found(await said, observation)
-        except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the player
+        except Exception as error:  # noqa: BLE001 - a strategy that raises must not stop the player
             return self._failed(error, observation, began)
         return self._made(found, observation, began)
 
     def _failed(self, error: Exception, observation: Observation, began: float) -> Thought:
-        """A strategy that raises costs its player nothing but the choice."""
+        """Log the error of a strategy that raised, and play a random move instead."""
         trace = traceback.format_exc()
         self._log.error("strategy_failed", match_id=observation.match_id, error=repr(error), traceback=trace)
         self._complain(f"The strategy failed in {observation.match_id!r:.80}; a random move was played.\n{trace}")
         return self._decide(Thought(_any_move(observation)), RAISED, observation, began)
 
     def _made(self, found: Found, observation: Observation, began: float) -> Thought:
-        """The move in the referee's own spelling: the strategy's may be equal and yet be written otherwise (1, True).
-
-        One that cheats costs its player nothing but the choice, too.
-        """
+        """Return the move as the referee wrote it (1 for True); log an illegal one and play a random move instead."""
         thought, legal = found
         if legal:
             return self._decide(Thought(legal[0], thought.usage, thought.reason), CHOSEN, observation, began)
@@ -148,14 +146,14 @@ class Decision:
         )
 
     def _complain(self, sentence: str) -> None:
-        """Tells whoever wrote the strategy, in the player's own terminal; once, for it will fail again."""
+        """Write to the player's terminal that the strategy failed; only the first time, as it will fail again."""
         if not self._complained:
             self._complained = True
             sys.stderr.write(f"{sentence}\nFurther failures are in {self._log.log_file}.\n")
 
 
 async def ask(strategy: Strategy, observation: Observation) -> Thought:
-    """What a strategy says, however it is written."""
+    """Ask a strategy for its move, whether `choose` is instant, a coroutine or a plain function (run in a thread)."""
     choose = strategy.choose
     if getattr(strategy, "instant", False) or inspect.iscoroutinefunction(choose):
         said: Any = choose(observation)
@@ -182,7 +180,7 @@ def _any_move(observation: Observation) -> Move:
 
 
 def _question(observation: Observation) -> Question:
-    """A match that is played anew may ask for another move at the same step."""
+    """Key of a question: match, step and a hash of its content, which may differ when a match is replayed."""
     asked = (observation.legal_moves, observation.view)
     try:
         text = orjson.dumps(asked, default=repr, option=orjson.OPT_NON_STR_KEYS)

@@ -1,4 +1,4 @@
-"""What happens to a player, for whoever watches it: a program, a person, a language model. Plain data, no wire."""
+"""Events of a player, for programs, people and language models that follow it. Plain data, no wire."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from agent_league.players.observation import GameRecord
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """It has a place in a league."""
+    """The player is registered in a league."""
 
     league_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class RoundAnnounced:
-    """A round begins; without a match of ours it is a bye."""
+    """A round begins; without a `match_id` the player has a bye."""
 
     round_id: int
     match_id: str | None = None
@@ -25,7 +25,7 @@ class RoundAnnounced:
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """A referee invites it to a match."""
+    """A referee has invited the player to a match, and the player has answered."""
 
     match_id: str
     game_type: str
@@ -35,14 +35,14 @@ class Invited:
 
 @dataclass(frozen=True, slots=True)
 class MatchOver:
-    """A match has ended."""
+    """A match of the player has ended."""
 
     game: GameRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The referee says that something went wrong in a match, and what follows."""
+    """The referee has reported an error in a match (GAME_ERROR)."""
 
     match_id: str
     code: str
@@ -52,7 +52,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class StandingsChanged:
-    """The table after a round."""
+    """The standings after a round."""
 
     round_id: int
     rows: tuple[StandingsRow, ...]
@@ -60,7 +60,7 @@ class StandingsChanged:
 
 @dataclass(frozen=True, slots=True)
 class LeagueOver:
-    """The league has ended; how, where the manager says so."""
+    """The league has ended; champion, rank and points are None if the manager doesn't send them."""
 
     champion_id: str | None = None
     rank: int | None = None
@@ -69,4 +69,4 @@ class LeagueOver:
 
 Happening = Registered | RoundAnnounced | Invited | MatchOver | Trouble | StandingsChanged | LeagueOver
 Watch = Callable[[str, Happening], None]
-"""Told the player's id, and what has happened to it."""
+"""Called with the player's id and the event."""

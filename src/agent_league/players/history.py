@@ -1,6 +1,6 @@
-"""A player's memory: its games, its statistics and its opponent models, kept in `history.json`.
+"""A player's history: its games, statistics and opponent models, stored in `history.json`.
 
-The file is written now and then; what came since stands in a journal beside it, a line a game, so that a kill costs
+The file is written now and then; games recorded since are in a journal beside it, one line each, so that a kill loses
 nothing.
 """
 
@@ -20,7 +20,7 @@ KEPT_GAMES = 10_000
 FORGOTTEN_AT_ONCE = 1_000
 SAVE_INTERVAL_SECONDS = 5.0
 SECONDS_PER_GAME = 0.05
-"""How much later the file is written for each game in it: a long memory must cost no more a second than a short one."""
+"""Added to the save interval for each game in the file, so that a long history takes no larger share of time."""
 TEXTS = ("match_id", "game_type", "opponent_id", "outcome")
 MOVES = ("my_moves", "opponent_moves")
 League = tuple[str | None, str | None]
@@ -30,10 +30,10 @@ Key = tuple[str | None, str | None, str]
 
 
 class History:
-    """What a player remembers; a match is remembered once, however often its result is told.
+    """The finished games of a player, each match once, however often its result arrives.
 
-    One that is played again, because its referee was lost before it had reported, is remembered as it ended last;
-    one that turns out to be void, as that.
+    A match that is replayed because its referee was lost before it had reported counts as it ended last; one that is
+    declared void later becomes void.
     """
 
     def __init__(self, player_id: str, display_name: str, home: Path, log: JsonLogger) -> None:
@@ -51,11 +51,11 @@ class History:
         self._expected: set[Key] = set()
         self._total = 0
         if self._owner() not in (None, display_name):
-            self._repository.put_aside()  # ids are given anew in each league; memories are not
+            self._repository.put_aside()  # another player had this id, in another league
         self._recall(self._repository.load())
 
     def expect(self, season: str | None, league_id: str | None, match_id: str) -> None:
-        """A match is about to be played: an earlier result under the same ids is not its result."""
+        """Prepare for a match that is about to be played: an earlier result under the same ids may be replaced."""
         key = (season, league_id, match_id)
         if season is None:  # nothing tells a match that is played again from one of another league
             self._known.pop(key, None)
@@ -63,7 +63,7 @@ class History:
             self._expected.add(key)
 
     def remember(self, game: GameRecord) -> bool:
-        """Adds a game; False where it is known already."""
+        """Add a game and write it to the journal; False if it is known already."""
         key = _key(game)
         is_taken_back = game.outcome == VOID and key in self._known and self._known[key].outcome != VOID
         if key in self._known and (key not in self._expected or self._known[key] == game) and not is_taken_back:
@@ -78,7 +78,7 @@ class History:
         return True
 
     def of_league(self, season: str | None, league_id: str | None) -> Memory:
-        """The games of one league; those of the league that was asked for last are kept together."""
+        """Return the games of one league; the result for the latest league is cached."""
         if self._league != (season, league_id):
             self._league = (season, league_id)
             self._of_league = Memory(game for game in self.games if (game.season, game.league_id) == self._league)
@@ -95,7 +95,7 @@ class History:
         }
 
     def content(self, latest: int | None = None) -> dict[str, Any]:
-        """What `history.json` holds, all games or the latest; they are dataclasses, which the encoder knows."""
+        """The content of `history.json`, with all games or the latest; the JSON encoder takes their dataclasses."""
         return {
             "display_name": self._display_name,
             "total": self._total,
@@ -105,7 +105,7 @@ class History:
         }
 
     def flush(self) -> None:
-        """Writes the file now, where it isn't up to date."""
+        """Write the file now if it isn't up to date."""
         self._projection.flush()
 
     def close(self) -> None:
@@ -113,13 +113,13 @@ class History:
         self._journal.close()
 
     def _owner(self) -> str | None:
-        """Whose memory lies at this place; after a kill it may be the journal alone."""
+        """Return the display name in the stored history; after a kill only the journal may have it."""
         places = (self._repository.load(), *self._journal.read()[:1])
         names = (place.get("display_name") for place in places)
         return next((name for name in names if isinstance(name, str)), None)
 
     def _recall(self, saved: Mapping[str, Any]) -> None:
-        """What the file holds, and those games of the journal that came after it was written."""
+        """Load the games of the file, and those of the journal that were recorded after it was written."""
         games = _saved_games(saved)
         total = saved.get("total")
         self._total = total - len(games) if isinstance(total, int) and total >= len(games) else 0
@@ -148,7 +148,7 @@ class History:
             self._keep(self.games[FORGOTTEN_AT_ONCE:])
 
     def _keep(self, games: Iterable[GameRecord]) -> None:
-        """These, instead of all that were remembered."""
+        """Replace all games by these, and drop the cached games of one league."""
         self.games, self._league = Memory(games), None
 
     def _replace(self, earlier: GameRecord, game: GameRecord) -> None:
@@ -170,7 +170,7 @@ def _key(game: GameRecord) -> Key:
 
 
 def _saved_games(content: Mapping[str, Any]) -> list[GameRecord]:
-    """The games in a history file; what somebody has edited beyond recognition is left out."""
+    """Parse the games of a history file; entries that can't be read are left out."""
     entries = content.get("matches")
     games = (_read(entry) for entry in entries) if isinstance(entries, list) else ()
     return [game for game in games if game is not None]

@@ -1,7 +1,7 @@
-"""The mailbox: a strategy whose moves come from outside, from a person or a program that can't be called.
+"""A strategy whose moves come from outside: from a person, or a program that polls for its turns.
 
-What happens is kept in a numbered list, so that a lost answer loses nothing; a turn that nobody answers in time is
-played by another strategy. Knows no wire and no terminal.
+Events are kept in a numbered list, so that a client can ask again for those it missed. A turn that isn't answered in
+time is played by a fallback strategy. Knows no wire and no terminal.
 """
 
 import asyncio
@@ -20,32 +20,32 @@ from agent_league.players.observation import Move, Observation, Strategy
 KEPT_EVENTS = 1000
 KEPT_TURNS = 1000
 REMIND_SECONDS = 2.0
-"""How long whoever waits although a turn is open is left to it."""
+"""Longest wait for events while a turn is open."""
 PATIENCE_SECONDS = 30.0
-"""How long a referee waits that doesn't say how long."""
+"""Assumed time limit of a referee that sends no deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A move is wanted, until the fallback plays."""
+    """A question to be answered from outside; at `closes_at` the fallback plays."""
 
     turn_id: str
     observation: Observation
     closes: datetime
     deadline: datetime
-    """The referee's."""
+    """The referee's deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class YourTurn:
-    """A turn is open."""
+    """A turn is open for an answer."""
 
     turn: Turn
 
 
 @dataclass(frozen=True, slots=True)
 class FallbackPlayed:
-    """Nobody answered in time."""
+    """A turn wasn't answered in time, and the fallback chose the move."""
 
     turn: Turn
     move: Move
@@ -53,14 +53,14 @@ class FallbackPlayed:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The player can't go on."""
+    """The player has failed and can't go on."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened, with its number: 1, 2, 3, ..."""
+    """An event with its number: 1, 2, 3, ..."""
 
     number: int
     what: Happening | YourTurn | FallbackPlayed | Stopped
@@ -68,21 +68,21 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """How a turn was answered, or why it can't be any more."""
+    """How a turn was closed: the move, and who chose it."""
 
     move: Move
     by: str
 
 
 URGENT = (YourTurn, FallbackPlayed, MatchOver, Trouble, LeagueOver, Stopped)
-"""What whoever waits for a turn wants to know at once; the rest can come along with it."""
+"""Events that end an urgent wait; others are delivered together with the next of these."""
 OUTSIDE, FALLBACK = "outside", "fallback"
 TOO_LATE, ENDED = "nobody yet", "nobody"
-"""The fallback is still thinking; the match had ended."""
+"""Turns without a move: the fallback is still choosing; the match has ended."""
 
 
 class Mailbox:
-    """Takes questions from the player and answers from outside; several matches may be open at once."""
+    """Opens a turn for each question of the player, and takes its answer from outside; several may be open at once."""
 
     def __init__(self, fallback: Strategy, clock: Clock | None = None, patience: float = PATIENCE_SECONDS) -> None:
         self._fallback = fallback
@@ -101,16 +101,16 @@ class Mailbox:
         return [turn for turn, _ in self._open.values()]
 
     def turn(self, turn_id: str) -> Turn | None:
-        """A turn that is open, or was."""
+        """Return an open or closed turn; None if there is none with this id."""
         known = self._open.get(turn_id) or self._closed.get(turn_id)
         return known[0] if known else None
 
     def seconds_left(self, turn: Turn) -> float:
-        """Until the fallback plays."""
+        """Seconds until the fallback plays."""
         return max(0.0, self._until(turn.closes))
 
     def add(self, what: Happening | YourTurn | FallbackPlayed | Stopped) -> None:
-        """Keeps what happened, and wakes whoever waits."""
+        """Append an event and wake all that wait for events."""
         if isinstance(what, MatchOver):
             self._withdraw(what.game.match_id)
         self.last += 1
@@ -119,14 +119,14 @@ class Mailbox:
         self._news = asyncio.Event()
 
     def events(self, after: int = 0) -> list[Event]:
-        """What happened after event number `after`, as far as it is kept."""
+        """Return the stored events with numbers above `after`; the latest 1000 are stored."""
         return [event for event in self._events if event.number > after]
 
     async def wait(self, after: int, seconds: float, *, urgent: bool = False) -> list[Event]:
-        """The events after number `after`: at once where there are any, else the next, or none when time is up.
+        """Return the events after number `after`; if there are none, wait for the next, at most `seconds`.
 
-        An `urgent` one goes on waiting over news that can wait, but not for long while a turn is open. A number that no
-        event has yet counts as the latest one's.
+        With `urgent`, only urgent events end the wait; while a turn is open it lasts 2 seconds at most. An `after`
+        beyond the last event counts as the last one's number.
         """
         after = min(after, self.last)
         until = asyncio.get_running_loop().time() + (min(seconds, REMIND_SECONDS) if urgent and self._open else seconds)
@@ -139,7 +139,7 @@ class Mailbox:
         return self.events(after)
 
     def move(self, turn_id: str, move: Move) -> Played:
-        """Answers a turn; the same answer again changes nothing. Raises a Refusal."""
+        """Answer a turn; repeating the same answer is harmless. Raises Refusal for an illegal or late move."""
         if closed := self._closed.get(turn_id):
             played = closed[1]
             if played.by == OUTSIDE and meant(move, [played.move]):
@@ -156,12 +156,12 @@ class Mailbox:
         return self._close(turn, Played(chosen[0], OUTSIDE))
 
     def decline(self, turn_id: str) -> None:
-        """Lets the fallback play now; nothing for a turn that isn't open."""
+        """Let the fallback play now; does nothing if the turn isn't open."""
         if open_turn := self._open.get(turn_id):
             open_turn[1].cancel()
 
     async def choose(self, observation: Observation) -> Move:
-        """The move that comes from outside, else the fallback's."""
+        """Open a turn and return the move from outside, or the fallback's when time is up."""
         turn, answer = self._new_turn(observation), asyncio.get_running_loop().create_future()
         self._open[turn.turn_id] = (turn, answer)
         try:
@@ -178,7 +178,7 @@ class Mailbox:
         return move
 
     async def close(self) -> None:
-        """Ends the fallback strategy, where it has an end."""
+        """Call the fallback strategy's `close` if it has one."""
         if close := getattr(self._fallback, "close", None):
             await close()
 
@@ -190,17 +190,18 @@ class Mailbox:
         return Turn(f"T{self._turns}", observation, closes, deadline)
 
     async def _fall_back(self, turn: Turn) -> Move:
+        """Ask the fallback within the time left; if it fails, return a random move."""
         observation = turn.observation
         try:
             async with asyncio.timeout(seconds_to_fall_back(self._until(turn.deadline))):
                 move = (await ask(self._fallback, observation)).move
-        except Exception:  # noqa: BLE001 - somebody's strategy; the one who should have moved is told of the move
+        except Exception:  # noqa: BLE001 - a strategy may raise anything; a random move is played
             move = None
         legal = spelled(move, observation.legal_moves)
         return legal[0] if legal else observation.random.choice(observation.legal_moves)
 
     def _withdraw(self, match_id: str) -> None:
-        """A match has ended: nobody wants its moves any more."""
+        """Close the open turns of a match that has ended."""
         for turn, answer in list(self._open.values()):
             if turn.observation.match_id == match_id:
                 answer.set_result(turn.observation.legal_moves[0])

@@ -1,7 +1,7 @@
-"""What a strategy learns, kept from one league to the next.
+"""What a strategy learns, stored from one league to the next.
 
-Ids are given anew in each league, so the file goes by the player's display name and the strategy. Whatever goes wrong
-here costs the learning, never the player.
+Ids differ from league to league, so the file is named after the player's display name and the strategy. Errors in here
+are logged and lose what was learned; they never stop the player.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ NOT_SAFE = re.compile(r"[^A-Za-z0-9]+")
 
 
 class Learning:
-    """Calls a strategy's `learn`, `saved` and `restore`, those that it has; without `keep`, only `learn`."""
+    """Calls a strategy's `learn`, `saved` and `restore` if it has them; without `persist`, only `learn`."""
 
     def __init__(
         self, strategy: Strategy, display_name: str, home: Path, log: JsonLogger, *, keep: bool = True
@@ -36,7 +36,7 @@ class Learning:
         self._projection = Projection(self._save, log, SAVE_INTERVAL_SECONDS)
 
     def begin(self) -> None:
-        """Gives the strategy back what it learned in earlier leagues; what it can't take is put aside."""
+        """Restore what the strategy learned in earlier leagues; a file it can't read is renamed to `.damaged.json`."""
         restore = getattr(self._strategy, "restore", None)
         try:
             if restore is None or not self._keep or not self.path.exists():
@@ -51,7 +51,7 @@ class Learning:
             self._log.error("read_failed", file=self.path.name, error=str(error))
 
     def over(self, game: GameRecord) -> None:
-        """A match is over."""
+        """Pass a finished match to the strategy's `learn`, and schedule a save."""
         learn = getattr(self._strategy, "learn", None)
         if learn is not None and self._tried(learn, game) and self._keep and hasattr(self._strategy, "saved"):
             self._projection.changed()
@@ -60,7 +60,7 @@ class Learning:
         self._projection.flush()
 
     def _restored(self, restore: Callable[[Any], None]) -> bool:
-        """Whether the file holds what this strategy learned as this player, and the strategy takes it."""
+        """Restore the strategy from the file; False if the file isn't this player's, or the strategy raises."""
         content = (read_object(self.path) or {}) if self.path.stat().st_size <= LARGEST_BYTES else {}
         ours = self._owner.items() <= content.items() and "learned" in content
         return ours and self._tried(restore, content["learned"])
@@ -68,7 +68,7 @@ class Learning:
     def _tried(self, hook: Callable[[Any], None], value: Any) -> bool:
         try:
             hook(value)
-        except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the player
+        except Exception as error:  # noqa: BLE001 - a strategy that raises must not stop the player
             self._failed(error)
             return False
         return True
@@ -89,7 +89,7 @@ class Learning:
 
 
 def _file_name(display_name: str, strategy: str) -> str:
-    """Readable, and another one for every other pair."""
+    """A readable file name with a hash that makes it unique."""
     digest = hashlib.sha256(f"{display_name}\n{strategy}".encode()).hexdigest()
     readable = NOT_SAFE.sub("-", f"{display_name} {strategy.rpartition('.')[2]}").strip("-").lower()
     return f"{readable[:60]}-{digest[:12]}"

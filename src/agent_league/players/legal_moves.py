@@ -1,4 +1,4 @@
-"""Legal moves: finding the one that is meant, and telling them. They may be a range too long to be gone through."""
+"""Legal moves: find the one a value stands for, and describe them. They may be a range too long to iterate over."""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ MOST_LISTED = 20
 
 
 def spelled(move: Any, legal: Sequence[Any]) -> list[Any]:
-    """The legal moves that equal this one, in the referee's own spelling (1, where somebody says True)."""
+    """Return the legal moves equal to `move`, at most one of a range, as the referee wrote them (1 for True)."""
     if not isinstance(legal, range):
         return [option for option in legal if option == move]
     try:
@@ -22,7 +22,7 @@ def spelled(move: Any, legal: Sequence[Any]) -> list[Any]:
 
 
 def meant(said: Any, legal: Sequence[Any]) -> list[Any]:
-    """The legal moves that somebody means who may write 3 as "3"."""
+    """Return the legal moves equal to `said`, which may be a number written as text, such as "3"."""
     if not isinstance(said, str):
         return spelled(said, legal)
     if not isinstance(legal, range):
@@ -35,7 +35,7 @@ def meant(said: Any, legal: Sequence[Any]) -> list[Any]:
 
 
 def listed(legal: Sequence[Any]) -> str:
-    """The legal moves for people: the first of them, or the ends of a long range."""
+    """Write the legal moves as text for people: the first 20, or both ends of a long range."""
     if is_long(legal):
         return in_words(legal)
     shown = ", ".join(f"{move!r:.80}" for move in legal[:MOST_LISTED])

@@ -1,4 +1,4 @@
-"""What a strategy sees: the situation of one move, and the player's memory. No wire, no clock."""
+"""What a strategy sees: the situation of one move, and the player's earlier games. No wire, no clock."""
 
 import math
 from collections import Counter
@@ -13,36 +13,36 @@ from agent_league.players.legal_moves import spelled
 
 Move = Any
 RECALLED = 200
-"""So many of the latest moves tell a habit; older ones may be another."""
+"""Moves that `my_moves` and `opponent_moves` go back; older ones say little about present habits."""
 MOST_PAYOFFS = 4096
-"""Rows of a table of payoffs that are read."""
+"""Rows of a payoff table that are read."""
 
 
 VOID = "VOID"
-"""The outcome of a match that counts for nobody."""
+"""The outcome of a match that doesn't count."""
 
 
 @dataclass(frozen=True, slots=True)
 class GameRecord:
-    """One finished match, as the player remembers it."""
+    """One finished match from the player's side."""
 
     match_id: str
     game_type: str
     opponent_id: str
     outcome: str
-    """WIN, DRAW, LOSS or TECHNICAL_LOSS, from the player's side; VOID where it counts for nobody."""
+    """WIN, DRAW, LOSS or TECHNICAL_LOSS, from the player's side; VOID if it doesn't count."""
     my_moves: tuple[Move, ...] = ()
     opponent_moves: tuple[Move, ...] = ()
     league_id: str | None = None
     round_id: int | None = None
     season: str | None = None
-    """What tells this league from an earlier or later one under the same id, where the manager says it."""
+    """Tells this league from others with the same id; None if the manager doesn't send it."""
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Played:
-    """What was played in some of our games, oldest first."""
+    """Some of the player's games and the moves in them, oldest first."""
 
     games: list[GameRecord] = field(default_factory=list)
     mine: list[Move] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Played:
 
 
 class Memory(Sequence[GameRecord]):
-    """Our games, oldest first; those of one game or one opponent are found without looking through all."""
+    """The player's games, oldest first, indexed by game and opponent."""
 
     def __init__(self, games: Iterable[GameRecord] = ()) -> None:
         self._games: list[GameRecord] = []
@@ -70,7 +70,7 @@ class Memory(Sequence[GameRecord]):
             played.theirs += game.opponent_moves
 
     def played(self, game_type: str, opponent_id: str | None = None) -> Played:
-        """Our games of one kind; those with one opponent, where it is named."""
+        """Return the games of one type, or only those against `opponent_id`."""
         return self._played.get((game_type, opponent_id), NOTHING_PLAYED)
 
     @overload
@@ -94,7 +94,7 @@ NOTHING_PLAYED = Played()
 
 @dataclass(slots=True)
 class Observation:
-    """The situation in which a move is wanted. Valid until the move is made: whoever keeps it keeps nothing."""
+    """The situation in which a move is wanted. Valid until the move is made; don't store it."""
 
     game_type: str
     match_id: str
@@ -107,17 +107,17 @@ class Observation:
     round_id: int | None = None
     standings: Mapping[str, int] = field(default_factory=dict)
     history: Sequence[GameRecord] = ()
-    """All games of ours, oldest first."""
+    """All earlier games of the player, oldest first."""
     random: Random = field(default_factory=Random)
     """The dice to use: the same under the same seed."""
     deadline: datetime | None = None
-    """When the answer has to be there, by the player's own clock; None where the referee doesn't say."""
+    """When the answer must arrive, by the player's own clock; None if the referee sets no deadline."""
     seat: int = 0
-    """Ours: 0 is PLAYER_A, 1 is PLAYER_B."""
+    """The player's seat: 0 is PLAYER_A, 1 is PLAYER_B."""
     rules: Rules | None = field(default=None, repr=False)
-    """The rules, where the game is installed here; None: nothing is known of it but the legal moves.
+    """The rules of the game; None if it isn't installed here.
 
-    In a league they are looked up when they are asked for, which may take seconds: nothing for an `instant` strategy.
+    In a league they are loaded on first access, which may take seconds: an `instant` strategy should not use them.
     """
 
     @property
@@ -126,26 +126,26 @@ class Observation:
 
     @property
     def of_this_game(self) -> list[GameRecord]:
-        """Our earlier matches in this game; a habit in another one tells nothing here."""
+        """The player's earlier matches in this game."""
         return self.memory.played(self.game_type).games
 
     @property
     def against_opponent(self) -> list[GameRecord]:
-        """Our earlier matches in this game with this opponent."""
+        """The player's earlier matches in this game with this opponent."""
         return self.memory.played(self.game_type, self.opponent_id).games if self.opponent_id else []
 
     @property
     def rounds(self) -> list[tuple[Move, Move]]:
-        """Our move and the opponent's in each earlier round of this match, where the view tells of rounds."""
+        """Own move and the opponent's in each earlier round of this match; empty if the view has no rounds."""
         return self._pairs(_rounds(self.view) or [])
 
     @property
     def rounds_over(self) -> int:
-        """How many rounds of this match there were, where the view tells of rounds."""
+        """The number of finished rounds of this match; 0 if the view has no rounds."""
         return len(_rounds(self.view) or [])
 
     def lately(self, count: int = 1) -> list[tuple[Move, Move]]:
-        """Our move and the opponent's in the last rounds: of this match, or, where a match is a single round, of our
+        """Own move and the opponent's in the last `count` rounds of this match; if a match is a single round, in the
         last matches with this opponent."""
         shown = _rounds(self.view)
         if shown is not None:
@@ -159,7 +159,7 @@ class Observation:
 
     @property
     def opponent_moves(self) -> list[Move]:
-        """The latest that this opponent played against us, in this match too; what all did, where we never met."""
+        """The latest moves of this opponent in this game, this match included; of all opponents, if never met."""
         now = [theirs for _, theirs in self._pairs((_rounds(self.view) or [])[-RECALLED:])]
         memory = self.memory
         met = memory.played(self.game_type, self.opponent_id) if self.opponent_id else NOTHING_PLAYED
@@ -168,21 +168,21 @@ class Observation:
 
     @property
     def my_moves(self) -> list[Move]:
-        """The latest that we played in this game, in this match too."""
+        """The player's latest moves in this game, this match included."""
         now = [mine for mine, _ in self._pairs((_rounds(self.view) or [])[-RECALLED:])]
         return (self.memory.played(self.game_type).mine[-RECALLED:] + now)[-RECALLED:]
 
     def is_legal(self, move: Move) -> bool:
-        """Whether this is one of the legal moves, of which there may be too many to go through."""
+        """Whether a move is one of the legal moves; fast for a long range, too."""
         return bool(spelled(move, self.legal_moves))
 
     @property
     def payoffs(self) -> list[tuple[Move, Move, float, float]]:
-        """What each pair of moves pays, where the view tells it: our move, theirs, our payoff, theirs."""
+        """Payoffs of each pair of moves, if the view has them: own move, the opponent's, own payoff, the opponent's."""
         return _payoffs(self.view, self.seat)
 
     def best_reply(self, expected: Move) -> Move:
-        """What pays best against a move that we expect; where nobody says what pays, something else than that move."""
+        """Return the move that pays best against an expected one; without payoffs, any other move than that."""
         known = [(own, ours) for own, other, ours, _ in self.payoffs if other == expected]
         names = None if isinstance(self.legal_moves, range) else set(map(_name, self.legal_moves))
         paid = [(own, value) for own, value in known if (self.is_legal(own) if names is None else _name(own) in names)]
@@ -192,7 +192,7 @@ class Observation:
         return self.random.choice([own for own, value in paid if value == most])
 
     def other_than(self, move: Move) -> Move:
-        """Some legal move that isn't this one."""
+        """Return a random legal move other than `move`, if there is one."""
         legal, place = self.legal_moves, None
         if isinstance(legal, range):
             place = next(map(legal.index, spelled(move, legal)), None)
@@ -205,13 +205,13 @@ class Observation:
 
 
 def _rounds(view: Any) -> list[Any] | None:
-    """The earlier rounds of a match of several; None: a match of one."""
+    """The finished rounds in the view of a repeated game; None for a single game."""
     shown = view.get("rounds") if isinstance(view, Mapping) else None
     return shown if isinstance(shown, list) else None
 
 
 def _payoffs(view: Any, seat: int) -> list[tuple[Move, Move, float, float]]:
-    """The table of a view, which in a repeated game is that of the single game."""
+    """Read the payoff table of a view, or of the single game in it, from the side of `seat`."""
     game = view.get("game") if isinstance(view, Mapping) else None
     tables = [shown.get("payoffs") for shown in (view, game) if isinstance(shown, Mapping)]
     table = next((table for table in tables if isinstance(table, list)), [])
@@ -222,7 +222,7 @@ def _payoffs(view: Any, seat: int) -> list[tuple[Move, Move, float, float]]:
 
 
 def _name(move: Move) -> Any:
-    """A move, or a name for one that can't be looked up by itself."""
+    """The move itself, or its text if it can't be hashed."""
     return repr(move) if isinstance(move, list | dict) else move
 
 
@@ -231,34 +231,34 @@ def _is_number(value: Any) -> bool:
 
 
 def counted(moves: Iterable[Move]) -> list[tuple[Move, int]]:
-    """Moves and how often they occur, the most frequent first; a move may be anything that JSON can hold."""
+    """Count how often each move occurs, the most frequent first; moves may be any JSON."""
     moves = list(moves)
     try:
         return Counter(moves).most_common()
-    except TypeError:  # lists and objects can't be counted by themselves
+    except TypeError:  # lists and objects can't be hashed
         by_text = {repr(move): move for move in moves}
         return [(by_text[text], count) for text, count in Counter(map(repr, moves)).most_common()]
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a move has cost: it is sent with the move, and so gets into the match file."""
+    """What a move cost; sent with the move and written into the match file."""
 
     model: str
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
-    """None where nobody knows the price."""
+    """None if the price isn't known."""
     latency_ms: int = 0
     attempts: int = 0
     """How often the model was asked."""
     fallback: str | None = None
-    """Why the move is not the model's own; None where it is."""
+    """Why the fallback chose the move; None if the model did."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """A move, what it has cost to find it, and why it was chosen."""
+    """A move, what finding it cost, and why it was chosen."""
 
     move: Move
     usage: Usage | None = None
@@ -267,20 +267,20 @@ class Thought:
 
 
 class Strategy(Protocol):
-    """An idea of how to play: one function, plain or a coroutine.
+    """How to play: one function, plain or a coroutine.
 
-    The first line of its class's docstring says in a sentence what it does; a class attribute `games` names the games
-    that it is made for, where it isn't made for any. Elsewhere it plays some legal move all the same.
+    The first line of the class's docstring says in a sentence what it does. A class attribute `games` lists the games
+    that it is made for, if not any; in others it must play some legal move all the same.
 
-    One that answers at once may say so with a class attribute `instant = True`; it is then called without a thread.
-    One that has something to put away has a coroutine `close`, which is called when its player ends; one that has
-    something to prepare has a method `prepare(log)`, called when its player is made. One with settings has a class
-    method `configured(defaults, remark)`, given `defaults/player.json` and a way to talk to its owner; and maybe a
-    `check(defaults)`, which raises a ConfigError before anything starts. One that learns has a method `learn(game)`,
-    given the GameRecord of each match that is over; and, to keep what it learned for the next league, `saved()`, which
-    gives it as JSON can hold it, and `restore(saved)`.
+    Optional members:
+    `instant = True`: it answers at once, and is called without a thread;
+    `prepare(log)`: called when its player is created; `close()`, a coroutine: called when its player ends;
+    `configured(defaults, remark)`, a class method: creates it from `defaults/player.json`, with a function that shows
+    its owner a sentence; `check(defaults)`: raises ConfigError before anything starts;
+    `learn(game)`: called with the GameRecord of each finished match; `saved()` and `restore(saved)`: what it learned as
+    JSON data, to be stored for the next league.
     """
 
     def choose(self, observation: Observation) -> Move | Thought:
-        """The move to make, by itself or in a Thought."""
+        """Choose a move; returned by itself or in a Thought."""
         ...

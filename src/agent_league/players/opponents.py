@@ -1,4 +1,4 @@
-"""The opponent model: what a player has learnt of each opponent, worked out from its games."""
+"""The opponent model: statistics of each opponent's moves, computed from the player's games."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from agent_league.players.observation import GameRecord
 
 @dataclass(slots=True)
 class OpponentModel:
-    """How one opponent plays."""
+    """How often one opponent played each move, and each move after another."""
 
     games: int = 0
     moves: Counter[str] = field(default_factory=Counter)

@@ -1,6 +1,7 @@
-"""What a person sees of each match: the position at every turn, the end of each round, and the last position.
+"""Positions of matches as text for a person: at every turn, at the end of each round, and at the end of the match.
 
-A result tells what was played and not what it led to: where nothing is hidden, the rules lead on from the last view.
+A result has the moves but no final position: in games of perfect information it is computed by the rules from the last
+view.
 """
 
 from collections.abc import Mapping
@@ -15,28 +16,28 @@ from agent_league.players.observation import GameRecord, Observation
 
 MOST_MATCHES = 100
 MOST_MOVES_AFTER = 3
-"""Of the other's, after our last one."""
+"""Opponent's moves after the player's last one that are tried to reach the final position."""
 OUTCOMES = ("WIN", "DRAW", "LOSS")
-"""Of a match that was played to its end."""
+"""Outcomes of matches that were played to their end."""
 SHOWN_MOVES = 12
 LONGEST_MOVE = 40
 
 
 class Positions:
-    """The matches of one person."""
+    """The latest observation of each match of one person."""
 
     def __init__(self) -> None:
         self._seen: dict[str, Observation] = {}
         self._rounds_told: dict[str, int] = {}
 
     def note(self, seen: Observation) -> None:
-        """Keeps where a match stands, whether or not anybody is asked."""
+        """Store the latest observation of a match."""
         self._seen[seen.match_id] = seen
         if len(self._seen) > MOST_MATCHES:
             self._forget(next(iter(self._seen)))
 
     def at_turn(self, seen: Observation) -> str:
-        """The position in which a move is wanted; first the end of the round before, where that is news."""
+        """Draw the position in which a move is wanted, after the end of the previous round if that is new."""
         parts = [drawn(seen.game_type, seen.view, seen.seat)]
         if seen.rounds_over > self._rounds_told.get(seen.match_id, 0):
             self._rounds_told[seen.match_id] = seen.rounds_over
@@ -45,7 +46,7 @@ class Positions:
         return "\n".join(filter(None, parts))
 
     def at_end(self, game: GameRecord) -> str:
-        """The last position, else the moves of both; and what was paid, where the result says it."""
+        """Draw the final position, or list both players' moves if it isn't known; then the payoffs, if given."""
         seen = self._forget(game.match_id)
         view = last_view(seen, game) if seen else None
         ending = _moves(game) if seen is None or view is None else drawn(seen.game_type, view, seen.seat)
@@ -57,7 +58,7 @@ class Positions:
 
 
 def last_view(seen: Observation, game: GameRecord) -> Any:
-    """Our last move made in the view that we saw then, and what the other played after it; None: nobody knows."""
+    """Apply the player's last move and the opponent's after it to the last view; None if the result isn't reached."""
     rules, seat = seen.rules, seen.seat
     if rules is None or not hides_nothing(rules) or not game.my_moves or game.outcome not in OUTCOMES:
         return None
@@ -73,7 +74,7 @@ def last_view(seen: Observation, game: GameRecord) -> Any:
 
 
 def view_after(seen: Observation, move: Move) -> Any:
-    """What a seat sees once it has moved: the rules lead on where nothing is hidden; else what it saw before."""
+    """Compute what a seat sees after its move; without perfect information, the view before it."""
     rules = seen.rules
     try:
         if rules is not None and hides_nothing(rules):
@@ -99,13 +100,13 @@ def _moves(game: GameRecord) -> str:
 
 
 def in_a_line(moves: tuple[Any, ...]) -> str:
-    """Moves with commas between them, the last ones of many."""
+    """Join moves with commas; of many, only the last ones."""
     shown = ", ".join(named(move)[:LONGEST_MOVE] for move in moves[-SHOWN_MOVES:])
     return shown if len(moves) <= SHOWN_MOVES else f"{len(moves)} moves, at last {shown}"
 
 
 def paid(game: GameRecord, seen: Observation | None) -> str:
-    """What both were paid, in a sentence; nothing where the result doesn't say."""
+    """Describe both payoffs in a sentence; empty if the result has none."""
     payoffs = game.details.get("payoffs")
     if seen is None or not isinstance(payoffs, Mapping):
         return ""

@@ -1,6 +1,7 @@
-"""Staying: how a player gets from one league into the next at the same address, and how it waits meanwhile.
+"""Rejoining: how a player that stays joins the next league at the same address, and how it waits until then.
 
-A manager of ours is asked how its league stands, which costs next to nothing; any other can only be asked for a place.
+Our own manager is asked for the phase of its league, which is cheap; with any other manager the only way to find out
+is to try to register.
 """
 
 import asyncio
@@ -14,11 +15,11 @@ from agent_league.errors import BadAnswer, CallFailed, LeagueFailed
 OPEN = "REGISTRATION"
 ASK_SECONDS = 5.0
 LEAST_STAY = 2.0
-"""Seconds from one registration to the next: a manager whose leagues end at once isn't let to wear us out."""
+"""Lower bound between two registrations, so that a manager whose leagues end at once causes no busy loop."""
 
 
 class Stay:
-    """Waits for a league that takes us in."""
+    """Registers a player in one league after another at the same manager."""
 
     def __init__(self, session: Session, line: Line, remark: Remark, rng: Random | None) -> None:
         self._session = session
@@ -30,7 +31,7 @@ class Stay:
         self._told: set[str] = set()
 
     async def return_or_join(self) -> None:
-        """Comes back to the league that we were in, else joins the next one."""
+        """Register again in the league this player was in; if that fails, join the next one."""
         try:
             await self._session.register()
         except LeagueFailed as error:
@@ -38,9 +39,10 @@ class Stay:
             await self.join_next(have_played=False)
 
     async def join_next(self, *, have_played: bool) -> None:
-        """Takes a place in the next league, however long that takes; why one won't have us is said once.
+        """Try until a league accepts the registration; each reason for a rejection is reported once.
 
-        After a league without a match we go on with our pauses: its manager may take us in again and again.
+        `have_played` resets the pauses between attempts. After a league without a match they keep growing, because its
+        manager may accept and end the next one at once, too.
         """
         if have_played:
             self._attempts, self._told = 0, set()
@@ -59,14 +61,14 @@ class Stay:
                     self.tell(error)
 
     def tell(self, error: LeagueFailed) -> None:
-        """Says why we have no place any more, or none yet."""
+        """Show the owner why the registration failed or was lost, once for each reason."""
         why = str(error)
         if why not in self._told:
             self._told.add(why)
             self._remark(f"{why}; waiting for the next league there.")
 
     async def _is_open(self) -> bool:
-        """Whether an application may have a chance now."""
+        """Whether a registration may succeed now: the league is in registration, or its phase is unknown."""
         method = "get_standings"
         try:
             frame = self._line.encode(method, {})

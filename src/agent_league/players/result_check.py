@@ -1,4 +1,4 @@
-"""Scrutiny: whether a result agrees with what was promised before the match and with what we answered in it."""
+"""Checks a result against what the referee committed to before the match and what this player answered in it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from agent_league.protocol import v2
 KEPT_MATCHES = 1000
 KEPT_ASKERS = 8
 KEPT_ANSWERS = 10_000
-"""Of one match; where there are more, they aren't compared."""
+"""Per match; if there are more, they aren't compared."""
 
 
 @dataclass(slots=True)
@@ -21,19 +21,20 @@ class _Memo:
 
 
 class Scrutiny:
-    """Keeps what is needed to check a result, for the latest matches."""
+    """Records invitations and answers of the latest matches, and checks results against them."""
 
     def __init__(self) -> None:
         self._memos: dict[str, _Memo] = {}
         self._announced: dict[str, str] = {}
-        """Match id -> our opponent, as the manager announced it."""
+        """Match id -> this player's opponent, as announced by the manager."""
         self._asked: set[str] = set()
-        """Matches in which a referee that isn't ours has asked its question."""
+        """Matches in which a foreign referee (one that commits to no draw) has asked its question."""
 
         self._askers: dict[str, set[str]] = {}
-        """The machines from which we were asked in a match, under a manager that isn't ours."""
+        """Match id -> machines that sent questions; only recorded under a foreign manager."""
 
     def asked_from(self, match_id: str, machine: str | None) -> None:
+        """Record a machine that sent a question in a match; None is ignored."""
         if machine is None:
             return
         askers = self._askers.setdefault(match_id, set())
@@ -43,15 +44,15 @@ class Scrutiny:
             del self._askers[next(iter(self._askers))]
 
     def askers(self, match_id: str) -> Collection[str]:
-        """From where we were asked in a match; who tells its result must be there, too."""
+        """Return the machines that sent questions in a match; its result must come from one of them."""
         return self._askers.get(match_id, ())
 
     def __len__(self) -> int:
-        """The matches that we remember."""
+        """The number of matches with a recorded invitation."""
         return len(self._memos)
 
     def announced(self, round_: v2.RoundAnnouncement, player_id: str) -> None:
-        """Keeps whom we are to meet: if that one is suspended, there will be a result without an invitation."""
+        """Record the announced opponents: if one is suspended, its match gets a result without an invitation."""
         for match in round_.matches:
             players = (match.player_A_id, match.player_B_id)
             if player_id in players:
@@ -61,12 +62,12 @@ class Scrutiny:
             del self._announced[next(iter(self._announced))]
 
     def opponent(self, match_id: str) -> str | None:
-        """Whom we meet in a match, by its invitation or by its announcement."""
+        """Return the opponent in a match by its invitation, else by its announcement."""
         invitation = self.invitation(match_id)
         return (invitation.opponent_id if invitation else None) or self._announced.get(match_id)
 
     def invited(self, invitation: v2.GameInvitation) -> bool:
-        """Whether this is a match that we don't know yet, or one that is played anew."""
+        """Record an invitation; True if the match is new, or is replayed (under another token)."""
         known = self._memos.get(invitation.match_id)
         if known is not None and known.invitation.auth_token == invitation.auth_token:
             return False
@@ -77,12 +78,13 @@ class Scrutiny:
         return True
 
     def answered(self, match_id: str, step: int, move: Move) -> None:
+        """Record the move that was sent at a step of a match."""
         memo = self._memos.get(match_id)
         if memo and len(memo.answers) < KEPT_ANSWERS:
             memo.answers[step] = move
 
     def is_asked_again_by_stranger(self, call: v2.ChooseParityCall) -> bool:
-        """Whether a referee repeats its question that isn't ours: ours promise every draw, and nobody else does so."""
+        """Whether a foreign referee repeats its question; referees of ours are known by their draw commitment."""
         invitation = self.invitation(call.match_id)
         promised = (invitation and invitation.draw_commitment) or (call.context and call.context.draw_commitment)
         if promised:
@@ -95,12 +97,12 @@ class Scrutiny:
         return False
 
     def invitation(self, match_id: str) -> v2.GameInvitation | None:
-        """What we were invited to, where we remember it; later messages may say less."""
+        """Return the recorded invitation to a match; later messages may have fewer fields."""
         memo = self._memos.get(match_id)
         return memo.invitation if memo else None
 
     def problem(self, over: v2.GameOver, player_id: str) -> str | None:
-        """What is wrong with a result, in a sentence; None where nothing is, or we can't tell."""
+        """Describe what is wrong with a result in a sentence; None if nothing is, or it can't be checked."""
         memo = self._memos.get(over.match_id)
         if memo is None or over.game_result.status == "TECHNICAL_LOSS":
             return None
@@ -125,7 +127,7 @@ def _draw_problem(invitation: v2.GameInvitation, over: v2.GameOver, player_id: s
     if invitation.opponent_id is None or invitation.role_in_match is None:
         return None
     players, game_type = (player_id, invitation.opponent_id), over.game_type or "even_odd"
-    if is_from_source(game_type):  # what its library does, and for how long, nobody knows
+    if is_from_source(game_type):  # loading its library and replaying the match may take long
         return seed_problem(invitation.draw_commitment, over.draw_seed)
     return draw_problem(
         game_type=game_type,

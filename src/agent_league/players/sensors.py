@@ -20,20 +20,21 @@ from agent_league.protocol.move_schema import EXPECTED, NotMoves, moves_of
 
 PARITIES = ("even", "odd")
 LONGEST_DETAILS = 4096
-"""Characters that a result may say beside what we know it by; a history is kept for long."""
+"""Characters of a result's extra fields; longer ones are dropped, as they would be stored in the history."""
 LONGEST_MOVES = 100_000
 """Characters of a player's moves in one match."""
 LONGEST_LIMIT = timedelta(days=1)
 NO_DICE = Random(0)  # noqa: S311 - never thrown
-"""Stands for the dice until somebody asks for them: making them costs more than most answers."""
+"""Stands for the dice until they are used: creating them costs more than most answers."""
 
 
 class Seen(Observation):
-    """An observation whose dice and rules are found by whoever asks for them; most strategies never do."""
+    """An observation whose dice and rules are created on first access; most strategies never use them."""
 
     __slots__ = ("_dice", "_look_up")
 
     def find_later(self, dice: Callable[[], Random], look_up: Callable[[], Rules | None]) -> None:
+        """Set the functions that create dice and rules on first access."""
         self._dice, self._look_up = dice, look_up
         del self.random, self.rules
 
@@ -48,7 +49,7 @@ class Seen(Observation):
 
 
 class Sensors:
-    """Reads what comes in. Under a seed, each question of a match has its own dice, whatever else goes on."""
+    """Turns messages into observations and records. Under a seed, dice depend on match and step alone."""
 
     def __init__(self, seed: str | None, name: str, clock: Clock | None = None) -> None:
         self._seed = seed
@@ -96,7 +97,7 @@ class Sensors:
         invitation: v2.GameInvitation | None,
         opponent_id: str | None,
     ) -> GameRecord:
-        """A finished match from this player's side; whom it met the result may not say."""
+        """Read a result into a record from this player's side; without `opponent_id`, the result is searched for it."""
         game_type = message.game_type or (invitation.game_type if invitation else None)
         result = message.game_result
         choices: dict[str, Any] = result.choices or {}
@@ -163,7 +164,7 @@ class Sensors:
         return seen
 
     def _deadline(self, call: v2.ChooseParityCall | v2.GameMoveCall) -> datetime | None:
-        """How long the referee gives us, from now: its clock may be wrong, or ours."""
+        """The deadline on our clock: now plus the time the referee gives, as the two clocks may differ."""
         asked, until = parse_utc(call.timestamp), parse_utc(call.deadline or "")
         if asked is None or until is None or until < asked:
             return None
@@ -178,7 +179,7 @@ class Sensors:
 
 @lru_cache(maxsize=64)
 def _rules(game_type: str, parameters: bytes) -> Rules | None:
-    """The rules that a match is played by, where we have them."""
+    """Load the rules of a game under a match's parameters; None if it isn't installed or they raise."""
     try:
         return load_game(game_type).with_parameters(orjson.loads(parameters)).rules
     except Exception:  # noqa: BLE001 - a third party's rules may raise anything, on anybody's parameters
@@ -186,7 +187,7 @@ def _rules(game_type: str, parameters: bytes) -> Rules | None:
 
 
 def _legal_moves(request: v2.MoveRequest) -> Sequence[Any]:
-    """What may be played: what is listed, else what the schema allows. Raises a Refusal."""
+    """Return the listed moves, else those the schema allows. Raises Refusal if there are none."""
     if request.valid_options:
         return tuple(request.valid_options)
     if request.move_schema is None:

@@ -1,4 +1,4 @@
-"""What has happened to a player, in a sentence for the person who plays it: the same on every screen."""
+"""Sentences about a player's events, for the person who plays it: the same in terminal and browser."""
 
 from collections.abc import Callable
 
@@ -14,14 +14,14 @@ OUTCOMES = {
     "VOID": "No result",
 }
 OF_THE_VIEW = ("The view ", "Each view ")
-"""How a paragraph of the rules begins that a program needs: a person sees pictures."""
+"""Beginnings of those paragraphs of the rules that describe the view's fields, which only programs need."""
 
 Naming = Callable[[str | None], str]
-"""From a player's id to what it is called."""
+"""From a player's id to its display name."""
 
 
 def sentence(what: Happening | YourTurn | FallbackPlayed | Stopped, own_id: str, name: Naming) -> str:
-    """What there is to say of it; nothing, where it is shown and not said."""
+    """Describe an event in a sentence; empty for events that are shown in another way."""
     match what:
         case RoundAnnounced(round_id, match_id, opponent_id):
             return f"Round {round_id}: " + (f"you meet {name(opponent_id)}." if match_id else "you have a bye.")
@@ -43,5 +43,5 @@ def by_fallback(move: object) -> str:
 
 
 def for_people(how_to_play: str) -> list[str]:
-    """The paragraphs of a game's rules that a person needs."""
+    """Return the paragraphs of a game's rules that a person needs."""
     return [text for text in how_to_play.split("\n") if text.strip() and not text.startswith(OF_THE_VIEW)]

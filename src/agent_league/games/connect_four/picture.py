@@ -1,4 +1,4 @@
-"""The board of Connect Four: as text, the numbers of the columns below it, and as a scene."""
+"""Draws the board of Connect Four, as text with column numbers below it, and as a scene."""
 
 from collections.abc import Iterator, Mapping
 from itertools import count, takewhile
@@ -11,7 +11,7 @@ from agent_league.games.shared_views import side
 
 EMPTY = "."
 WAYS = ((1, 0), (0, 1), (1, 1), (1, -1))
-"""Columns and rows from one disc of a line to the next."""
+"""Steps in columns and rows from one disc of a line to the next."""
 
 Place = tuple[int, int]
 
@@ -46,7 +46,7 @@ def _cell(place: Place, discs: Mapping[Place, str], latest: set[Place], won: set
 
 
 def _lines(discs: Mapping[Place, str], connect: int) -> Iterator[list[Place]]:
-    """The places of discs of one kind that lie in a line which is long enough, each line from its beginning."""
+    """Yield the places of each line of at least `connect` equal discs."""
     for (x, y), disc in discs.items():
         for across, up in WAYS:
             if discs.get((x - across, y - up)) == disc:

@@ -1,4 +1,4 @@
-"""The rules of Connect Four. Pure, and quick: whether a disc wins is looked for around that disc alone."""
+"""The rules of Connect Four. Pure, and fast: only lines through the last disc are checked for a win."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ DISCS = "XO"
 DEFAULTS = {"columns": 7, "rows": 6, "connect": 4}
 MOST = 16
 SLOPES = (0, 1, -1)
-"""Rows that a line climbs from one column to the next."""
+"""Rows that a line rises from one column to the next."""
 
 
 class ConnectFourRules:
@@ -57,7 +57,7 @@ RETURNS = {0: (1.0, -1.0), 1: (-1.0, 1.0), None: (0.0, 0.0)}
 
 
 def _wins(board: list[str], index: int, connect: int) -> bool:
-    """Whether the top disc of a column is in a line of its own kind that is long enough."""
+    """Whether the top disc of a column is in a line of at least `connect` equal discs."""
     column = board[index]
     disc = column[-1]
     if len(column) >= connect and column.endswith(disc * connect):
@@ -68,7 +68,7 @@ def _wins(board: list[str], index: int, connect: int) -> bool:
 
 
 def _run(columns: list[str], height: int, slope: int, disc: str) -> int:
-    """How many discs of one kind lie in a line without a gap, over columns that follow one another."""
+    """Count equal discs in a line without a gap, over adjacent columns."""
     run = 0
     for column in columns:
         height += slope

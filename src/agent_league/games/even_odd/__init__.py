@@ -1,4 +1,4 @@
-"""Even/Odd: both choose a parity, the referee draws a number, the one who was right wins."""
+"""Even/Odd: both choose a parity, a number is drawn, and the player who chose its parity wins."""
 
 from agent_league.games.even_odd.picture import scene, show
 from agent_league.games.even_odd.rules import EvenOddRules

@@ -1,4 +1,4 @@
-"""What the details of a report say of a match of Even/Odd, as far as they are whole and legal."""
+"""Reads the `details` of a report on a match of Even/Odd, if they are complete and legal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from agent_league.games.even_odd.rules import PARITIES, EvenOddRules
 
 
 def read_details(details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]) -> State | None:
-    """The position at the end of the match; None unless the number and both choices are there and legal."""
+    """Parse the final state of the match; None unless the number and both choices are present and legal."""
     number, choices = details.get("drawn_number"), details.get("choices")
     if not isinstance(choices, dict) or not isinstance(number, int) or isinstance(number, bool):
         return None
@@ -26,12 +26,12 @@ def read_details(details: Mapping[str, Any], players: Sequence[str], parameters:
 def find_winner(
     rules: Rules, details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]
 ) -> tuple[str | None] | None:
-    """The winner by these rules, None in it for a draw; None unless the details decide the match."""
+    """Return a tuple of the winner (None for a draw) by these rules; None if the details don't decide the match."""
     position = read_details(details, players, parameters)
     try:
         if position is None or rules.actors(position):
             return None
         seat = winning_seat(rules.returns(position))
-    except Exception:  # noqa: BLE001 - somebody's own rules may have positions of another kind
+    except Exception:  # noqa: BLE001 - third-party rules may have states of another form
         return None
     return (None if seat is None else players[seat],)

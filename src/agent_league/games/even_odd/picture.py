@@ -1,4 +1,4 @@
-"""What is known of a number that is or was drawn: in a sentence, and with both choices beside it."""
+"""Draws Even/Odd: the range or the drawn number as text, and as a scene with both choices."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -9,7 +9,7 @@ PARITIES = ("even", "odd")
 BOTH = (0, 1)
 MOST_NUMBERS = 1_000_000
 LARGEST = 2**53
-"""Every JSON reader has whole numbers up to here."""
+"""The largest whole number that every JSON reader keeps exactly."""
 
 
 def parity(number: int) -> str:

@@ -1,4 +1,4 @@
-"""The words of Even/Odd: CHOOSE_PARITY_CALL, and the drawn number in every result."""
+"""The messages of Even/Odd: CHOOSE_PARITY_CALL, and the drawn number in every result."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from agent_league.protocol.v2 import ChooseParityCall, ChooseParityResponse
 
 
 class EvenOddWire:
-    """Messages of the seeds for the first game."""
+    """CHOOSE_PARITY_CALL and CHOOSE_PARITY_RESPONSE."""
 
     method = "choose_parity"
     call: type[Message] = ChooseParityCall

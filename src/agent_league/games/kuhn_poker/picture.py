@@ -1,4 +1,4 @@
-"""A hand of Kuhn poker, as text and as a scene: the cards as far as they are seen, the betting, the pot."""
+"""Draws a hand of Kuhn poker, as text and as a scene: the visible cards, the betting, the pot."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -37,7 +37,7 @@ class KuhnPokerRules:
         return {**state, "betting": [*state["betting"], move]}
 
     def view(self, state: State, seat: int | None) -> Any:
-        """A seat's own card and what is on the table; the other card only where both were laid open."""
+        """A seat's own card, the betting and the pot; the other card only after a showdown."""
         if seat is None:
             return state
         cards, betting = state["cards"], state["betting"]
@@ -49,7 +49,7 @@ class KuhnPokerRules:
         }
 
     def hidden(self, state: State, seat: int) -> Iterable[State]:
-        """The other card may be either of two, as long as it isn't laid open, and for ever where somebody folded."""
+        """The state with the other possible card of the opponent, unless there was a showdown."""
         cards = state["cards"]
         if cards is None or _shown(state["betting"]):
             return

@@ -1,4 +1,4 @@
-"""The heaps of nim: as rows of sticks, and as a scene."""
+"""Draws the heaps of nim, as rows of sticks and as a scene."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -42,7 +42,7 @@ class NimRules:
         return state
 
     def returns(self, state: State) -> tuple[float, float]:
-        """Nothing is left for the seat whose turn it would be: the other one took the last."""
+        """The seat that would move next did not take the last one; it loses, or wins with `misere`."""
         winner = state["turn"] if state["misere"] else 1 - state["turn"]
         return (1.0, -1.0) if winner == 0 else (-1.0, 1.0)
 

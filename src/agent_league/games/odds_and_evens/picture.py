@@ -1,4 +1,4 @@
-"""The fingers of both, and what their sum is."""
+"""Draws both numbers of fingers and their sum."""
 
 from collections.abc import Mapping
 from dataclasses import replace

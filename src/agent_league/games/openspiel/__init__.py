@@ -1,4 +1,4 @@
-"""OpenSpiel's games for two, under the names `openspiel:NAME`. The library is loaded when one is first asked for."""
+"""OpenSpiel's games for two, under the names `openspiel:NAME`. The library is imported on first use."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -33,7 +33,7 @@ class OpenSpielGames:
     """The source of games `openspiel`."""
 
     def names(self) -> Sequence[str]:
-        """All that two can play, and that can be replayed from a log."""
+        """All games for two players that can be replayed from a log."""
         return sorted(name for name, kind in _kinds().items() if _obstacle(kind) is None)
 
     def load(self, name: str) -> Game:
@@ -62,7 +62,7 @@ def _kinds() -> dict[str, Any]:
 
 
 def _obstacle(kind: Any) -> str | None:
-    """Why a game can't be played by two over the seam; None: it can."""
+    """Describe why a game can't be played in a league; None if it can."""
     known, own = library().GameType, kind.parameter_specification
     if kind.dynamics == known.Dynamics.MEAN_FIELD:
         return "is a game of a whole population (mean field)"

@@ -1,7 +1,7 @@
 """The rules of any OpenSpiel game for two, over a state that is the list of actions so far.
 
-OpenSpiel's own positions are remembered, so that a game isn't played again at every question. A move is what OpenSpiel
-calls it, where that tells the legal ones apart; else its number.
+OpenSpiel's state objects are cached, so that a game isn't replayed for every question. A move is OpenSpiel's name of
+the action, or its number if names of legal actions are equal.
 """
 
 import re
@@ -15,7 +15,7 @@ from agent_league.games.base import CHANCE, REPEATING, BadParameters, Move, Stat
 from agent_league.games.parameter_trial import complaint, fitting
 
 HOW_MANY_PLAY = ("players", "num_players", "numPlayers")
-"""What games call the parameter that says it; here it is always 2."""
+"""Names of the parameter for the number of players; here it is always 2."""
 OURS = {**dict.fromkeys(HOW_MANY_PLAY, 2), "ansi_color_output": False}
 MOST_POSITIONS = 1024
 MOST_GAMES = 64
@@ -23,22 +23,22 @@ LARGEST_TABLE = 256
 IN_ITS_SOURCE = re.compile(r"^\S+\.(cc|h):\d+ ")
 
 Given = tuple[tuple[str, Any], ...]
-"""Parameters that aren't OpenSpiel's own, in the order of their names."""
+"""Parameters that differ from OpenSpiel's defaults, sorted by name."""
 
 
 def library() -> Any:
-    """OpenSpiel, loaded when it is first needed; raises ImportError."""
+    """Import OpenSpiel; raises ImportError."""
     return import_module("pyspiel")
 
 
 @cache
 def kinds() -> dict[str, Any]:
-    """What OpenSpiel says of each of its games."""
+    """Return OpenSpiel's description (GameType) of each of its games, by name."""
     return {kind.short_name: kind for kind in library().registered_games()}
 
 
 class Position:
-    """A position of OpenSpiel's, which nobody changes, and the moves in it."""
+    """An immutable OpenSpiel state with its legal moves."""
 
     __slots__ = ("_moves", "at")
 
@@ -52,7 +52,7 @@ class Position:
         return (0, 1) if self.at.is_simultaneous_node() else (self.at.current_player(),)
 
     def moves(self, seat: int) -> dict[Move, int]:
-        """The legal moves of one who acts, and their numbers."""
+        """Return the legal moves of an actor, with their action numbers."""
         found = self._moves.get(seat)
         if found is None:
             numbers = _legal(self.at, seat)
@@ -62,7 +62,7 @@ class Position:
         return found
 
     def after(self, numbers: Iterable[int]) -> "Position":
-        """The position after these actions; raises ValueError where one isn't legal."""
+        """Return the position after these actions; raises ValueError if one isn't legal."""
         at, rest = self.at.clone(), iter(numbers)
         for number in rest:
             if at.is_simultaneous_node():
@@ -77,7 +77,7 @@ class Position:
 
 
 class OpenSpielRules:
-    """The rules of one game of OpenSpiel. `tried` goes without a trial of the parameters."""
+    """The rules of one game of OpenSpiel. With `tried`, parameters get no trial in a subprocess."""
 
     def __init__(self, name: str, *, tried: bool = False) -> None:
         self._name = name
@@ -116,7 +116,7 @@ class OpenSpielRules:
         return self._state(state["parameters"], actions, after)
 
     def view(self, state: State, seat: int | None) -> Any:
-        """The state itself where nothing is hidden; else what OpenSpiel says that this seat knows."""
+        """Return the state itself with perfect information; else OpenSpiel's text of what this seat knows."""
         if self.perfect_information:
             return state
         at = self._position(state).at
@@ -139,7 +139,7 @@ class OpenSpielRules:
         return {**state, "board": str(position.at)} if self.perfect_information else state
 
     def _given(self, config: Mapping[str, Any]) -> Given:
-        """The parameters that differ from OpenSpiel's own; raises BadParameters."""
+        """Read the parameters that differ from OpenSpiel's defaults; raises BadParameters."""
         own = self._kind.parameter_specification
         check_names(config, *own)
         given = {}
@@ -153,7 +153,7 @@ class OpenSpielRules:
         return tuple(given.items())
 
     def _start(self, given: Given) -> Position:
-        """The first position; one under parameters that OpenSpiel doesn't survive is never made."""
+        """Return the first position, cached; parameters are tried in a subprocess first. Raises BadParameters."""
         found = self._starts.get(given)
         if found is None:
             problem = complaint(type(self), self._name, dict(given)) if given and not self._tried else None
@@ -181,7 +181,7 @@ class OpenSpielRules:
         self._positions[key] = position
 
     def _table(self, given: Given) -> list[list[Any]]:
-        """What every pair of moves pays, where there aren't too many of them."""
+        """Return the payoffs of every pair of moves, cached; empty if there are too many."""
         if given not in self._tables:
             start = self._start(given)
             a, b = start.moves(0), start.moves(1)

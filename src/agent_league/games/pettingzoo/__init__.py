@@ -1,4 +1,4 @@
-"""PettingZoo's environments for two, under the names `pettingzoo:NAME`. The library is loaded when one is asked for."""
+"""PettingZoo's environments for two, under the names `pettingzoo:NAME`. The library is imported on first use."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -25,7 +25,7 @@ class PettingZooGames:
     """The source of games `pettingzoo`."""
 
     def names(self) -> Sequence[str]:
-        """All environments that can be made here, and that two can play."""
+        """All environments for two agents that can be created here."""
         return sorted(name for name in _env_ids() if _problem(name) is None)
 
     def load(self, name: str) -> Game:
@@ -59,8 +59,8 @@ def _env_ids() -> dict[str, str]:
 
 
 def _problem(name: str) -> str | None:
-    """Why an environment can't be played here; None: it can."""
+    """Describe why an environment can't be played here; None if it can."""
     try:
         return obstacle(make(name, {}))
-    except Exception as error:  # noqa: BLE001 - somebody else's code, which may need anything
+    except Exception as error:  # noqa: BLE001 - third-party code, which may need anything
         return f"can't be made here: {' '.join(str(error).split()):.300}"

@@ -1,7 +1,7 @@
 """The rules of any PettingZoo environment for two agents, over a state that is its seed and the actions so far.
 
-The seed is drawn digit by digit, as chance is the referee's. An environment can't be copied, so each is led on from
-action to action as far as its match has come; one that is asked for an earlier state is played again from its start.
+The seed is drawn digit by digit, as chance is the referee's. An environment can't be copied, so the one of a match is
+stepped along with it; for an earlier state a new one is replayed from the start.
 """
 
 import inspect
@@ -15,20 +15,20 @@ from agent_league.games.base import CHANCE, REPEATING, BadParameters, Move, Stat
 from agent_league.games.parameter_trial import KINDS, complaint, fitting
 
 DIGITS, BASE = 4, 256
-"""Of the seed; the last bit is left out, as some environments take 31 of them."""
+"""Digits of the seed and their base; the last bit is dropped, as some environments take 31 bits."""
 MOST_LIVES = 64
 MOST_NUMBERS = 20_000
-"""A view with more of them doesn't fit into a message."""
+"""Numbers in an observation; a view with more doesn't fit into a message."""
 FOR_THE_EYE = ("render_mode", "screen_height", "screen_width", "screen_scaling")
 
 FOR_TWO = {"knights_archers_zombies": {"num_archers": 1, "num_knights": 1}}
-"""What makes a game for two of an environment that is usually for more."""
+"""Parameters that make an environment for two of one that has more agents by default."""
 
 Given = tuple[tuple[str, Any], ...]
 
 
 def library() -> Any:
-    """PettingZoo, loaded when it is first needed; raises ImportError."""
+    """Import PettingZoo; raises ImportError."""
     return import_module("pettingzoo")
 
 
@@ -39,14 +39,14 @@ def env_ids() -> dict[str, str]:
 
 
 def make(name: str, parameters: dict[str, Any]) -> Any:
-    """An environment for two, without the warnings that its libraries have for their programmers."""
+    """Create an environment for two; warnings of its libraries are suppressed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return library().make("aec", env_ids()[name], **(FOR_TWO.get(name, {}) | parameters))
 
 
 def obstacle(env: Any) -> str | None:
-    """Why an environment can't be played by two over the seam; None: it can."""
+    """Describe why an environment can't be played in a league; None if it can."""
     agents = env.possible_agents
     if len(agents) != 2:
         return f"has {len(agents)} agents, and a match has two players"
@@ -61,7 +61,7 @@ def obstacle(env: Any) -> str | None:
 
 
 class Life:
-    """One environment as far as it has come."""
+    """One environment, stepped to some state."""
 
     def __init__(self, env: Any, seed: int) -> None:
         self._env = env
@@ -83,7 +83,7 @@ class Life:
         return [first + index for index, allowed in enumerate(mask.tolist()) if allowed]
 
     def seen(self, seat: int) -> Any:
-        """The numbers that an agent observes; once it is out, those that it saw last."""
+        """The numbers that an agent observes; once it is terminated, those that it saw last."""
         found = self._observe(seat)
         found = found["observation"] if isinstance(found, Mapping) else found
         if str(getattr(found, "dtype", "")) == "bool":
@@ -109,10 +109,10 @@ class Life:
 
 
 class PettingZooRules:
-    """The rules of one environment of PettingZoo. `tried` goes without a trial of the parameters."""
+    """The rules of one PettingZoo environment. With `tried`, parameters get no trial in a subprocess."""
 
     public_moves = False
-    """Some have their agents choose one after the other what counts as chosen at once."""
+    """In some environments, agents choose one after the other what counts as chosen at the same time."""
 
     def __init__(self, name: str, *, tried: bool = False) -> None:
         self._name = name
@@ -142,18 +142,18 @@ class PettingZooRules:
         return {**state, field: [*state[field], move]}
 
     def view(self, state: State, seat: int | None) -> Any:
-        """What the environment lets this agent observe, as lists of numbers."""
+        """Return the agent's observation as lists of numbers."""
         if seat is None:
             return state
         return {"observation": None if _is_drawing(state) else self._life(state).seen(seat)}
 
     def returns(self, state: State) -> tuple[float, float]:
-        """What each agent was rewarded with, added up."""
+        """Return the sum of each agent's rewards."""
         a, b = self._life(state).scores
         return (a, b)
 
     def _given(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters as the environment takes them; raises BadParameters."""
+        """Read the parameters in the types of the environment's defaults; raises BadParameters."""
         if self._own is None:
             signature = inspect.signature(type(make(self._name, {}).unwrapped))
             found = {name: parameter.default for name, parameter in signature.parameters.items()}
@@ -163,7 +163,7 @@ class PettingZooRules:
         return {name: fitting(name, config[name], self._own[name]) for name in sorted(given)}
 
     def _try(self, parameters: dict[str, Any]) -> None:
-        """Raises BadParameters for those that make no environment for two."""
+        """Raise BadParameters for parameters that make no environment for two."""
         problem = complaint(type(self), self._name, parameters) if parameters and not self._tried else None
         if problem:
             raise BadParameters(f"PettingZoo makes no {self._name} of these: {problem}")
@@ -172,7 +172,7 @@ class PettingZooRules:
             raise BadParameters(f"it {problem}")
 
     def _life(self, state: State) -> Life:
-        """The environment in this state, led on from the one before it where that is at hand."""
+        """Return the environment in this state, stepped from the previous one if that is cached, else replayed."""
         parameters, seed, actions = _key(state["parameters"]), tuple(state["seed"]), tuple(state["actions"])
         life = self._lives.get((parameters, seed, actions))
         if life is None:

@@ -11,7 +11,7 @@ LARGEST = 1_000_000
 
 
 class PrisonersDilemmaRules(MatrixRules):
-    """What is paid comes from the parameters, and must make a dilemma."""
+    """Payoffs are parameters, and must make a dilemma."""
 
     moves = ("cooperate", "defect")
 

@@ -1,4 +1,4 @@
-"""The board of tic-tac-toe: as text, where an empty cell shows its number, and as a scene."""
+"""Draws the board of tic-tac-toe, as text with the numbers of empty cells, and as a scene."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,6 +1,7 @@
-"""The built-in strategies, one file an idea. They come in by the entry point group `agent_league.strategies`.
+"""Finding and loading strategies: built-in and third-party ones by the entry point group `agent_league.strategies`.
 
-The name of a Python file is a strategy too: its class `Strategy`, or its function `choose`.
+The path of a Python file names a strategy, too: its class `Strategy`, or its function `choose`. Each built-in strategy
+has its own module here.
 """
 
 import inspect
@@ -20,12 +21,12 @@ GROUP = "agent_league.strategies"
 
 
 def strategy_names() -> tuple[str, ...]:
-    """The names of all strategies that are installed."""
+    """The names of all installed strategies."""
     return tuple(sorted(point.name for point in entry_points(group=GROUP)))
 
 
 def not_installed(name: str) -> str | None:
-    """A sentence on a strategy that isn't there."""
+    """A sentence if a strategy isn't installed, or its file doesn't exist; else None."""
     if is_python_file(name):
         return None if Path(name).is_file() else f"there is no file {name}"
     known = strategy_names()
@@ -35,7 +36,10 @@ def not_installed(name: str) -> str | None:
 def load_strategy(
     name: str, defaults: PlayerDefaults | None = None, remark: Callable[[str], None] | None = None
 ) -> Strategy:
-    """A new instance of a strategy; one with settings finds them in `defaults`, and talks to its owner by `remark`."""
+    """Create a strategy; one with settings gets `defaults`, and `remark` to show its owner a sentence.
+
+    Raises ConfigError if it isn't installed or can't be created.
+    """
     made = _strategy_class(name)
     try:
         strategy: Strategy = made.configured(defaults or PlayerDefaults(), remark) if has_settings(name) else made()
@@ -47,56 +51,56 @@ def load_strategy(
 
 
 def strategy_words(name: str) -> str:
-    """What a strategy does, in its own words: its class's docstring."""
+    """The docstring of a strategy's class, which describes it for users."""
     return inspect.cleandoc(_strategy_class(name).__doc__ or "")
 
 
 def strategy_sentence(name: str) -> str:
-    """The first line of that."""
+    """The first line of a strategy's description."""
     return strategy_words(name).partition("\n")[0]
 
 
 def strategy_games(name: str) -> tuple[str, ...]:
-    """The games that a strategy is made for; none named: any. It plays every other one too, somehow."""
+    """The games that a strategy is made for; empty: any. It plays legal moves in all others, too."""
     return tuple(getattr(_strategy_class(name), "games", ()))
 
 
 def unsuited(name: str, game_type: str) -> str | None:
-    """A sentence on a strategy that is made for other games."""
+    """A sentence if a strategy is made for other games than this one; else None."""
     games = strategy_games(name)
     return f"{name} is made for {', '.join(games)}, not for {game_type}." if games and game_type not in games else None
 
 
 def has_settings(name: str) -> bool:
-    """Whether a strategy is made from settings."""
+    """Whether a strategy is created from settings."""
     return hasattr(_strategy_class(name), "configured")
 
 
 def check_strategy(name: str, defaults: PlayerDefaults) -> None:
-    """Raises ConfigError where a strategy with settings says that it can't be made from these."""
+    """Raise ConfigError if a strategy with settings can't be created from these."""
     if has_settings(name) and (check := getattr(_strategy_class(name), "check", None)):
         check(defaults)
 
 
 def learns(name: str) -> bool:
-    """Whether a strategy has something to keep from one league to the next."""
+    """Whether a strategy stores what it learns from one league to the next."""
     return hasattr(_strategy_class(name), "saved")
 
 
 def can_choose(name: str) -> bool:
-    """Whether a strategy can be asked at all: its class has a function for it, or makes something else that has."""
+    """Whether a strategy can be asked for moves: its class has `choose`, or creates an object from settings."""
     return has_settings(name) or callable(getattr(_strategy_class(name), "choose", None))
 
 
 def answers_at_once(name: str) -> bool:
-    """Whether a strategy chooses by itself: its class has a plain function for it, and no coroutine."""
+    """Whether a strategy's `choose` is a plain function, no coroutine."""
     choose = getattr(_strategy_class(name), "choose", None)
     return choose is not None and not inspect.iscoroutinefunction(choose)
 
 
 @cache
 def _strategy_class(name: str) -> Any:
-    """Looked up once: a host of a hundred players would search the installed packages a hundred times."""
+    """Load a strategy's class; cached, as searching the installed packages for each of many players would be slow."""
     if is_python_file(name):
         return _strategy_in_file(Path(name))
     for point in entry_points(group=GROUP):
@@ -109,7 +113,7 @@ def _strategy_class(name: str) -> Any:
 
 
 def _strategy_in_file(path: Path) -> Any:
-    """The class `Strategy` of a Python file, or one made of its function `choose`; raises ConfigError."""
+    """Load the class `Strategy` of a Python file, or make one of its function `choose`; raises ConfigError."""
     module = load_python_file(path)
     made, choose = getattr(module, "Strategy", None), getattr(module, "choose", None)
     if callable(getattr(made, "choose", None)):

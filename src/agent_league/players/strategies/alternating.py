@@ -1,4 +1,4 @@
-"""One move after the other, in a circle."""
+"""Plays the legal moves one after the other."""
 
 from agent_league.players.observation import Move, Observation
 

@@ -1,4 +1,4 @@
-"""Always the same move, where the game has it; elsewhere any legal one."""
+"""Plays always the same move; in games without it, any legal one."""
 
 from typing import ClassVar
 

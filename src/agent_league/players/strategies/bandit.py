@@ -1,4 +1,4 @@
-"""Which of the own moves pays, whatever the opponent does."""
+"""A multi-armed bandit (UCB1): learns which move pays best, whatever the opponent does."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from agent_league.players.strategies.table import Tried
 
 RECALLED = 200
 CURIOSITY = 0.5
-"""How much a move gains by having been tried seldom."""
+"""Weight of the UCB1 bonus for moves that were tried seldom."""
 
 
 class Bandit(Learner):
@@ -23,7 +23,7 @@ class Bandit(Learner):
         return place(observation)
 
     def worth(self, known: list[Tried], dice: Random) -> Sequence[float]:
-        """What each paid, and more where few tries say so."""
+        """Score each move by its mean reward, with a bonus for few tries."""
         tries = sum(tried.count for tried in known)
         return [tried.value + CURIOSITY * math.sqrt(math.log(tries) / tried.count) for tried in known]
 

@@ -1,4 +1,4 @@
-"""A habit that an opponent can read."""
+"""Plays one move too often, so that an opponent can exploit it."""
 
 from agent_league.players.observation import Move, Observation
 

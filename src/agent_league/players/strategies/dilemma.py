@@ -1,4 +1,4 @@
-"""What the ideas for the prisoner's dilemma share: its two words, and any legal move where a game has other ones."""
+"""Base of the strategies for the prisoner's dilemma; in a game with other moves they play any legal one."""
 
 from abc import ABC, abstractmethod
 
@@ -10,7 +10,7 @@ GAMES = ("prisoners_dilemma",)
 
 
 class Dilemma(ABC):
-    """Cooperates or defects."""
+    """Cooperates or defects, as `should_defect` says."""
 
     games = GAMES
     instant = True

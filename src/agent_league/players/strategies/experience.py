@@ -1,7 +1,7 @@
-"""What a strategy that learns goes by: each round once, with what it paid, from worst (0) to best (1).
+"""Base of the strategies that learn: each round counts once, with a reward from 0 (worst payoff) to 1 (best).
 
-A round counts as soon as a view shows it, the last one of a match when the match is over. Where nobody says what a
-round pays, the outcome of the match counts for every move in it.
+A round counts as soon as a view shows it, the last one when the match is over. In a game without a payoff table, every
+move of a match is rewarded by the match's outcome.
 """
 
 from abc import ABC, abstractmethod
@@ -15,16 +15,16 @@ from agent_league.players.observation import RECALLED, GameRecord, Move, Observa
 from agent_league.players.strategies.table import MOST_MOVES, Table, Tried, name_of
 
 OUTCOMES = {"WIN": 1.0, "DRAW": 0.5}
-"""Any other is worth nothing."""
+"""Other outcomes are worth 0."""
 OPEN_MATCHES = 1000
 
 Pair = tuple[Move, Move]
-"""Our move and the opponent's."""
+"""Own move and the opponent's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A move that was made, and what came of it."""
+    """One round to learn from: the moves, the round before, and the reward."""
 
     place: str
     """The game and the seat."""
@@ -33,7 +33,7 @@ class Lesson:
     round: Pair
     reward: float
     last: bool
-    """Whether the match was over then."""
+    """Whether it was the last round of the match."""
 
 
 @dataclass(slots=True)
@@ -41,22 +41,22 @@ class _Match:
     place: str
     before: Pair | None
     rewards: dict[str, float]
-    """What each round would pay; empty where nobody says it."""
+    """Reward of each pair of moves, by the pair's text; empty without a payoff table."""
     learned: int = 0
 
 
 class Experience:
-    """Follows our matches, several at once; those that never end are forgotten some day."""
+    """Follows several matches at once and extracts lessons; of unfinished matches the oldest are forgotten."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, str], _Match] = {}
 
     def news(self, observation: Observation) -> list[Lesson]:
-        """The rounds that this view shows for the first time."""
+        """Return lessons of the rounds that this view shows for the first time."""
         key = (observation.game_type, observation.match_id)
         over = observation.rounds_over
         match = self._open.get(key)
-        if match is None or over < match.learned:  # one that is played again begins anew
+        if match is None or over < match.learned:  # a replayed match starts from the beginning
             before = None if over else situation(observation)
             match = self._open[key] = _Match(place(observation), before, _rewards(observation))
             if len(self._open) > OPEN_MATCHES:
@@ -66,7 +66,7 @@ class Experience:
         return _lessons(match, observation.lately(new)) if new else []
 
     def end(self, game: GameRecord) -> list[Lesson]:
-        """What is left to learn of a match that is over; nothing, where we didn't see it begin."""
+        """Return the remaining lessons of a finished match; none if its beginning wasn't seen."""
         match = self._open.pop((game.game_type, game.match_id), None)
         if match is None:
             return []
@@ -79,7 +79,7 @@ class Experience:
 
 
 class Learner(ABC):
-    """A strategy with a table of what its moves are worth: it tries what it doesn't know, then goes by the table."""
+    """A strategy with a table of move values: it first tries every move, then plays by the table."""
 
     instant = True
 
@@ -116,24 +116,24 @@ class Learner(ABC):
 
     @abstractmethod
     def situation(self, observation: Observation) -> str:
-        """Where we are: moves are compared with what they were worth there."""
+        """Key of the situation under which the values of moves are stored."""
 
     @abstractmethod
     def worth(self, known: list[Tried], dice: Random) -> Sequence[float]:
-        """How good each move looks, once all were tried; the same number for moves that are as good."""
+        """Score the moves, once all were tried; one of those with the highest score is played."""
 
     @abstractmethod
     def take(self, lesson: Lesson) -> None:
-        """Adds to the table."""
+        """Add a lesson to the table."""
 
 
 def place(observation: Observation) -> str:
-    """The game and the seat: what pays in one of them tells nothing of another."""
+    """Key of game and seat; values learned under one key don't apply to another."""
     return f"{observation.game_type}/{observation.seat}"
 
 
 def situation(observation: Observation) -> Pair | None:
-    """The last round, where rounds are what is learned from."""
+    """The last round in a game with payoffs; None in others, and before the first round."""
     latest = observation.lately() if observation.payoffs else []
     return latest[0] if latest else None
 
@@ -149,7 +149,7 @@ def _rewards(observation: Observation) -> dict[str, float]:
 
 
 def _lessons(match: _Match, rounds: Sequence[Pair]) -> list[Lesson]:
-    """What further rounds teach; one that the table doesn't know teaches nothing."""
+    """Make lessons of further rounds; those without a known payoff are skipped."""
     lessons = []
     for pair in rounds:
         reward = match.rewards.get(repr(pair))

@@ -1,4 +1,4 @@
-"""Against the opponent's habit."""
+"""Plays against the opponent's most frequent move."""
 
 from agent_league.players.observation import Observation, Thought, counted
 

@@ -1,10 +1,10 @@
-"""An eye for an eye, but not every time."""
+"""Tit for tat that forgives some defections."""
 
 from agent_league.players.observation import Observation
 from agent_league.players.strategies.tit_for_tat import TitForTat
 
 FORGIVEN = 1 / 3
-"""The most that can be forgiven at 5, 3, 1 and 0 without making defection pay."""
+"""The highest rate at which defection doesn't pay, with the default payoffs 5, 3, 1 and 0."""
 
 
 class GenerousTitForTat(TitForTat):

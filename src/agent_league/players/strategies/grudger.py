@@ -1,4 +1,4 @@
-"""Fool me once."""
+"""Defects for ever after the opponent's first defection."""
 
 from agent_league.players.observation import Observation
 from agent_league.players.strategies.dilemma import DEFECT, Dilemma
@@ -8,5 +8,5 @@ class Grudger(Dilemma):
     """Cooperates until the opponent defects, and never again after that."""
 
     def defects(self, observation: Observation) -> bool:
-        """A grudge needs no memory: after one defection our own last move is always another."""
+        """Whether anybody defected last: after the opponent's first defection the own last move is always one."""
         return any(DEFECT in pair for pair in observation.lately())

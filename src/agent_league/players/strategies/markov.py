@@ -1,4 +1,4 @@
-"""Against a habit of transitions."""
+"""Plays against the move that most often followed the opponent's last one (first-order Markov chain)."""
 
 from itertools import pairwise
 

@@ -1,7 +1,7 @@
-"""Looking ahead, wherever everything is on the table and the seats take turns.
+"""Minimax with alpha-beta pruning, for games of perfect information in which the seats take turns.
 
-Searches by the rules alone, so it knows no game by name. How far it looks is counted in positions, not in time, so that
-the same question has the same answer on any machine; a deadline that is near cuts it short.
+Searches by the rules alone and knows no game by name. The search is limited by positions, not by time, so that the same
+question has the same answer on any machine; only a near deadline stops it earlier.
 """
 
 import math
@@ -20,39 +20,39 @@ from agent_league.players.deadline import seconds_to_think
 from agent_league.players.observation import Move, Observation, Thought
 
 POSITIONS = 20_000
-"""So many are looked at for one move; tic-tac-toe is seen through to the end with 14,000."""
+"""Positions searched for one move; 14,000 are enough to solve tic-tac-toe."""
 DEEPEST = 64
 FADE = 0.999
-"""What a result is worth one move earlier: a quick win is better, and a slow loss."""
+"""Factor for each move until a result, so that quick wins and slow losses are preferred."""
 SAME = 1e-9
-"""Values that differ by less are the same."""
+"""Values that differ by less count as equal."""
 POSITIONS_A_TRIAL = 200
-"""Where looking ahead can't tell some moves apart, games at random from each do: one for so many positions."""
+"""Moves with equal values are compared by random games from each; one game for this many positions."""
 LONGEST_TRIAL = 200
 MOST_MOVES = 256
-"""Where a seat has more, looking ahead leads nowhere."""
+"""Positions with more moves aren't searched."""
 KEPT_ANSWERS = 20_000
 LARGEST_STATE = 4096
-"""Bytes of a state as JSON; a referee may show anything, and thousands of states are kept in mind."""
+"""Bytes of a state as JSON: a referee may send anything, and thousands of states are stored."""
 LARGEST_SUM = 1_000_000
-"""Of all numbers in a state, whatever they count: rules may well take so much room."""
+"""Sum of all numbers in a state: rules may allocate as much as these numbers say."""
 POSITIONS_A_LOOK = 256
-"""So many positions lie between two looks at the clock."""
+"""The clock is read once for this many positions."""
 
 
 class Unsuited(Exception):
-    """Not a game to look ahead in: something is hidden, drawn, or done at once."""
+    """The game can't be searched: it has hidden information, chance or simultaneous moves, or too many moves."""
 
 
 class Enough(Exception):
-    """No further position is to be looked at."""
+    """The search has used up its positions or its time."""
 
 
 class Minimax:
     """Looks ahead with alpha-beta where nothing is hidden and the seats take turns; elsewhere plays any legal move."""
 
     _answers: ClassVar[dict[tuple[Rules, int, bytes], list[Move]]] = {}
-    """Shared by all in a process: an answer follows from the question alone."""
+    """Shared by all instances in a process: the answer depends on the question alone."""
 
     def __init__(self, positions: int = POSITIONS) -> None:
         self._positions = positions
@@ -69,7 +69,7 @@ class Minimax:
         return Thought(observation.random.choice(best or legal), reason=reason)
 
     def _best(self, observation: Observation) -> list[Move]:
-        """The best moves by the rules, all as good as each other; each position is thought through once."""
+        """Return the moves with the highest value; answers are cached by rules, position limit and state."""
         rules, state = _game(observation)
         text = orjson.dumps(state)
         if len(text) > LARGEST_STATE:
@@ -86,22 +86,22 @@ class Minimax:
 
     def _keep(self, question: tuple[Rules, int, bytes], best: list[Move]) -> None:
         if len(self._answers) >= KEPT_ANSWERS:
-            Minimax._answers = {}  # not emptied: another match may be looking into it at the same time
+            Minimax._answers = {}  # replaced, not cleared: another thread may be reading it
         self._answers[question] = best
 
 
 class Bounds(NamedTuple):
-    """What is known of a position's value for the seat that moves there."""
+    """Bounds of a position's value for the seat to move, and its best move."""
 
     depth: float
-    """How far was looked; infinite where all ends were seen."""
+    """Search depth; infinite if all ends were reached."""
     low: float
     high: float
     move: Move
 
 
 class Search:
-    """One search from one position."""
+    """One iterative-deepening search from one position."""
 
     def __init__(self, rules: Rules, positions: int, until: float | None = None) -> None:
         self._rules = rules
@@ -111,10 +111,10 @@ class Search:
         self._known: dict[bytes, Bounds] = {}
         self._saw_all = True
         self.hurried = False
-        """Whether the clock has ended it."""
+        """Whether the deadline has stopped it."""
 
     def best(self, state: State) -> list[Move]:
-        """The best moves; deeper and deeper, as long as positions are left and there is more to see."""
+        """Search deeper and deeper until positions or time run out or all ends are reached; return the best moves."""
         seat = self._turn(self._rules.actors(state))
         moves, value = self._moves(state, seat), 0.0
         if len(moves) == 1:
@@ -132,7 +132,7 @@ class Search:
         return self._promising(state, seat, best) if value == 0 and len(best) > 1 else best
 
     def _compare(self, state: State, seat: int, moves: list[Move], depth: int) -> tuple[list[Move], float]:
-        """Those moves that are as good as the best, and its value."""
+        """Return the moves with the highest value, and the value."""
         best: list[Move] = []
         most = -math.inf
         for move in moves:
@@ -144,7 +144,7 @@ class Search:
         return best, most
 
     def _after(self, state: State, seat: int, move: Move, depth: int, alpha: float, beta: float) -> float:
-        """What a move is worth to the seat that makes it, when `depth` further moves are looked at."""
+        """The value of a move to the seat that makes it, searching `depth` further moves."""
         self._count()
         state = self._rules.apply(state, {seat: move})
         actors = self._rules.actors(state)
@@ -160,7 +160,7 @@ class Search:
         return -FADE * self._value(state, turn, depth, -beta / FADE, -alpha / FADE)
 
     def _value(self, state: State, seat: int, depth: int, alpha: float, beta: float) -> float:
-        """What a position is worth to the seat that moves in it; outside of alpha and beta, a bound of that."""
+        """The value of a position to the seat to move; outside of alpha and beta, a bound of it."""
         key = orjson.dumps(state)
         known = self._known.get(key)
         if known and known.depth >= depth and (known.low >= beta or known.high <= alpha or known.low == known.high):
@@ -184,7 +184,7 @@ class Search:
         return most
 
     def _promising(self, state: State, seat: int, moves: list[Move]) -> list[Move]:
-        """Those of some moves that turn out best when both sides go on at random; always at the same random."""
+        """Return the moves with the best results in random games from each; dice are seeded by the state."""
         dice = Random(orjson.dumps(state))  # noqa: S311 - a game, not a secret
         after = [self._rules.apply(state, {seat: move}) for move in moves]
         try:
@@ -210,7 +210,7 @@ class Search:
         return actors[0]
 
     def _moves(self, state: State, seat: int) -> list[Move]:
-        """The legal moves, those in the middle first: on most boards they reach furthest."""
+        """The legal moves, those in the middle first, which are often best on boards and so prune most."""
         legal = self._rules.legal(state, seat)
         if len(legal) > MOST_MOVES:
             raise Unsuited
@@ -230,7 +230,7 @@ class Search:
 
 
 def _game(observation: Observation) -> tuple[Rules, State]:
-    """The game at hand, in a match of several too, and its state."""
+    """Return rules and state of the single game being played; raises UnsuitedGame."""
     rules, state = observation.rules, observation.view
     if isinstance(rules, Repeated):
         rules, state = rules.single, state.get("game") if isinstance(state, Mapping) else None
@@ -240,13 +240,13 @@ def _game(observation: Observation) -> tuple[Rules, State]:
 
 
 def _check_shown(observation: Observation, rules: Rules, state: State) -> None:
-    """What a referee shows need not be a state of these rules; if it is, they allow what the referee allows."""
+    """Raise UnsuitedGame unless the view is a state in which the rules allow the moves that the referee allows."""
     if _sum(state) > LARGEST_SUM:
         raise Unsuited
     try:
         seat, *others = rules.actors(state)
         moves = rules.legal(state, seat)
-    except Exception:  # noqa: BLE001 - rules may do anything with what is no state of theirs
+    except Exception:  # noqa: BLE001 - rules may raise anything on a view that is no state of theirs
         raise Unsuited from None
     if others or not len(moves) == len(observation.legal_moves) <= MOST_MOVES:
         raise Unsuited
@@ -255,7 +255,7 @@ def _check_shown(observation: Observation, rules: Rules, state: State) -> None:
 
 
 def _sum(value: State) -> float:
-    """Of all numbers in something that came as JSON."""
+    """Sum the absolute values of all numbers in JSON data."""
     if isinstance(value, int | float):
         return abs(value)
     if isinstance(value, Mapping):
@@ -264,7 +264,7 @@ def _sum(value: State) -> float:
 
 
 def _until(deadline: datetime | None) -> float | None:
-    """When to end by the clock that never jumps. One that has passed already is by another clock than ours."""
+    """Convert a deadline to a `time.monotonic()` value; None without one, or if it has passed (another clock)."""
     left = (deadline - datetime.now(UTC)).total_seconds() if deadline else 0.0
     return time.monotonic() + seconds_to_think(left) if left > 0 else None
 

@@ -1,4 +1,4 @@
-"""What you do to me."""
+"""Copies the opponent's last move."""
 
 from agent_league.players.observation import Observation, Thought
 

@@ -1,4 +1,4 @@
-"""Against a repeating pattern."""
+"""Plays against the continuation of a repeating pattern in the opponent's moves."""
 
 from agent_league.players.observation import Move, Observation, Thought
 
@@ -20,7 +20,7 @@ class Pattern:
 
     @staticmethod
     def expected(moves: list[Move]) -> Move | None:
-        """What followed the latest earlier occurrence of the longest recent run; None without one."""
+        """The move that followed the longest suffix of `moves` when it last occurred before; None if none did."""
         for length in range(min(LONGEST, len(moves) - 1), 0, -1):
             recent = moves[-length:]
             for start in range(len(moves) - length - 1, -1, -1):

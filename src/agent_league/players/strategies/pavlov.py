@@ -1,4 +1,4 @@
-"""Win, stay; lose, shift: in the dilemma, beginning with trust."""
+"""Win-stay, lose-shift for the prisoner's dilemma; cooperates first."""
 
 from agent_league.players.observation import Move, Observation
 from agent_league.players.strategies.dilemma import COOPERATE, GAMES

@@ -1,4 +1,4 @@
-"""Which move pays after which round."""
+"""Tabular Q-learning; the state is the last round."""
 
 from collections.abc import Sequence
 from random import Random
@@ -9,7 +9,7 @@ from agent_league.players.strategies.table import Tried
 
 RECALLED = 50
 PATIENCE = 0.8
-"""What the rest of a match counts for, beside the round at hand."""
+"""Discount factor of future rounds (gamma)."""
 
 
 class QLearning(Learner):
@@ -22,7 +22,7 @@ class QLearning(Learner):
         return _state(place(observation), situation(observation))
 
     def worth(self, known: list[Tried], dice: Random) -> Sequence[float]:
-        """What each is worth; now and then, the less often the more was tried, all are alike."""
+        """Score moves by their values; sometimes by 0, so that one is drawn at random, less often with more tries."""
         if dice.random() < 1 / (1 + sum(tried.count for tried in known)):
             return [0.0] * len(known)
         return [tried.value for tried in known]

@@ -1,4 +1,4 @@
-"""An eye for an eye, and the first one in advance."""
+"""Tit for tat that defects first."""
 
 from agent_league.players.observation import Observation
 from agent_league.players.strategies.tit_for_tat import TitForTat

@@ -1,6 +1,6 @@
-"""What is known of moves: how often each was tried in a situation, and what it is worth.
+"""A table of move values: how often each move was tried in a situation, and its mean value.
 
-Bounded, and JSON can hold it.
+Its size is bounded, and it can be stored as JSON.
 """
 
 import hashlib
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_TRIED = 20_000
-"""Moves in all situations together; the situation that was left alone for longest is forgotten first."""
+"""Moves of all situations together; the least recently used situation is dropped first."""
 MOST_MOVES = 256
-"""A choice among more moves than these isn't learned one by one."""
+"""With more legal moves than these, nothing is learned."""
 LONGEST_NAME = 64
 
 
 @dataclass(slots=True)
 class Tried:
-    """What is known of one move in one situation."""
+    """How often a move was tried in a situation, and its mean value."""
 
     count: int = 0
     value: float = 0.0
 
 
 class Table:
-    """Situations and moves by name. Of each move the latest `recalled` tries count: opponents change."""
+    """Move values by situation. Beyond `max_count` tries, older ones lose weight, as opponents change."""
 
     def __init__(self, recalled: int) -> None:
         self._recalled = recalled
@@ -33,11 +33,11 @@ class Table:
         self._size = 0
 
     def tried(self, situation: Any) -> Mapping[str, Tried]:
-        """What was tried in a situation, by the moves' names."""
+        """Return the tried moves of a situation, by their keys."""
         return self._situations.get(name_of(situation), {})
 
     def add(self, situation: Any, move: Any, value: float) -> None:
-        """A move was tried and turned out to be worth this, where that is a number."""
+        """Add the value of one try of a move; ignored if it isn't finite."""
         if not math.isfinite(value):
             return
         key, name = name_of(situation), name_of(move)
@@ -59,7 +59,7 @@ class Table:
         }
 
     def restore(self, saved: Any) -> None:
-        """Takes the place of all that is known; raises ValueError where this isn't a table."""
+        """Replace the content by a saved one; raises ValueError if it is invalid."""
         read = {
             key: {name: _read(entry) for name, entry in _object(moves).items()} for key, moves in _object(saved).items()
         }
@@ -70,7 +70,7 @@ class Table:
 
 
 def name_of(value: Any) -> str:
-    """A name for a situation or a move, as short as a key should be."""
+    """Key of a situation or a move: its text, or a hash if that is long."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= LONGEST_NAME else hashlib.sha256(text.encode(errors="replace")).hexdigest()
 

@@ -1,4 +1,4 @@
-"""An eye for an eye."""
+"""Tit for tat."""
 
 from agent_league.players.observation import Observation
 from agent_league.players.strategies.dilemma import DEFECT, Dilemma

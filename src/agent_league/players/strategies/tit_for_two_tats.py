@@ -1,4 +1,4 @@
-"""One defection may have been a slip."""
+"""Tit for two tats."""
 
 from agent_league.players.observation import Observation
 from agent_league.players.strategies.dilemma import DEFECT, Dilemma

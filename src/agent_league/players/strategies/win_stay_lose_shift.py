@@ -1,4 +1,4 @@
-"""What went well is done again."""
+"""Win-stay, lose-shift."""
 
 from agent_league.players.observation import Move, Observation, Thought
 
@@ -20,12 +20,12 @@ class WinStayLoseShift:
         return Thought(observation.other_than(mine), reason=f"{mine!r:.80} went badly against {theirs!r:.80}")
 
     def opening(self, observation: Observation) -> Move:
-        """The move where there is none to repeat."""
+        """Choose a move when there is none to repeat."""
         return observation.random.choice(observation.legal_moves)
 
 
 def _went_well(observation: Observation, mine: Move, theirs: Move) -> bool:
-    """By what the round paid; where nobody says that, by how the last match ended."""
+    """Whether the round paid at least the average; without payoffs, whether the last match wasn't lost."""
     paid = {(repr(own), repr(other)): value for own, other, value, _ in observation.payoffs}
     value = paid.get((repr(mine), repr(theirs)))
     if value is not None:
