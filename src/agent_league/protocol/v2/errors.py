@@ -10,13 +10,13 @@ from agent_league.protocol.envelope import Message, Part, Sender
 from agent_league.protocol.v2.registration import LeagueRegisterRequest, RefereeRegisterRequest
 
 LONGEST_ID = 80
-"""Characters of an id that are sent back to whoever claims it."""
+"""Characters of a claimed id that are sent back."""
 REGISTRATION_NEEDED: Mapping[ErrorCode, str] = {
     ErrorCode.PLAYER_NOT_REGISTERED: LeagueRegisterRequest.TYPE,
     ErrorCode.AUTH_TOKEN_INVALID: LeagueRegisterRequest.TYPE,
     ErrorCode.REFEREE_NOT_REGISTERED: RefereeRegisterRequest.TYPE,
 }
-"""The codes that only a new registration mends, and the message it takes."""
+"""The codes that only a new registration resolves -> its message type."""
 TOKEN_CODES = frozenset({*REGISTRATION_NEEDED, ErrorCode.AUTH_TOKEN_MISSING})
 """The codes of the check of token and sender."""
 

@@ -64,4 +64,4 @@ class PlayerStateAnswer(Exact):
     matches: list[PlayedMatch]
     opponents: dict[str, KnownOpponent]
     refusals: list[RefusedCall]
-    """The latest ones."""
+    """The latest refused calls."""
