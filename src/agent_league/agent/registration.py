@@ -41,7 +41,7 @@ PATIENT_FAILURES = 5
 GRACE_SECONDS = 2
 """How long a call that arrives before the manager's answer to our registration has to wait."""
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time until the manager has told its own: nothing counts as expired."""
+"""Stands for the manager's time as long as that is unknown, so that no token counts as expired."""
 ASK_SECONDS = 2.0
 """Minimum seconds between two questions for the manager's time, and the time limit of each."""
 KEPT_CHECKS = 64

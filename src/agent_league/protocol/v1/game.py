@@ -1,4 +1,4 @@
-"""One match in `league.v1`: invitation, start, plays and what is said of them, and the result."""
+"""The messages of one match in `league.v1`: invitation, start, plays and their validation, and the result."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal

@@ -1,4 +1,4 @@
-"""Errors as messages."""
+"""The error messages of `league.v2`: LEAGUE_ERROR and GAME_ERROR."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ REGISTRATION_NEEDED: Mapping[ErrorCode, str] = {
 }
 """The codes that only a new registration resolves -> its message type."""
 TOKEN_CODES = frozenset({*REGISTRATION_NEEDED, ErrorCode.AUTH_TOKEN_MISSING})
-"""The codes of the check of token and sender."""
+"""The codes with which the check of token and sender refuses."""
 
 
 class LeagueError(Message):

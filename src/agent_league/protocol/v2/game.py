@@ -1,4 +1,4 @@
-"""One match: invitation, questions and answers, and its end."""
+"""The messages of one match: invitation, move calls and responses, and the end."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
