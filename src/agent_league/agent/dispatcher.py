@@ -143,7 +143,7 @@ class Dispatcher:
     async def answer_registration(self, body: bytes, bearer: str | None = None) -> bytes | None:
         """Answer a request at REGISTER_PATH, where only registrations are accepted.
 
-        Raises PostRefused for a refusal outside of JSON-RPC: such clients look at the HTTP status.
+        Raises PostRejected for a refusal outside of JSON-RPC: such clients look at the HTTP status.
         """
         answer = await self.answer(body, bearer, REGISTER_PATH)
         if answer is not None and (status := _refusal_status(body, answer)):
@@ -169,7 +169,7 @@ class Dispatcher:
         return encoded
 
     def _parse(self, body: bytes, received: ReceivedCall) -> Any:
-        """Parse a body; raises FrameError. Logs it as received, unless the MCP side may have to answer it."""
+        """Parse a body; raises JsonRpcError. Logs it as received, unless the MCP side may have to answer it."""
         try:
             parsed = jsonrpc.parse_body(body)
         except FrameError:
@@ -183,7 +183,7 @@ class Dispatcher:
     async def call(
         self, name: str, arguments: Mapping[str, Any], bearer: str | None = None, *, is_logged: bool = False
     ) -> Any:
-        """Call a method by name with a message that needs no envelope; raises FrameError.
+        """Call a method by name with a message that needs no envelope; raises JsonRpcError.
 
         The token may be `auth_token` in the arguments or `bearer`. With `is_logged`, the frame of the call is in the
         log already.
@@ -339,7 +339,7 @@ class Dispatcher:
             raise
 
     async def _call(self, asked: Asked, bearer: str | None, received: ReceivedCall) -> Any:
-        """Run a call and count it; returns the reply or the written refusal, raises FrameError."""
+        """Run a call and count it; returns the reply or the written refusal, raises JsonRpcError."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         asked.has_bearer = bearer is not None

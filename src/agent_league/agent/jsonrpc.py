@@ -44,7 +44,7 @@ class Request:
 
 
 def parse_body(body: bytes) -> Any:
-    """Parse a body; raises FrameError. The value may be shared with other agents: callers must not change it."""
+    """Parse a body; raises JsonRpcError. The value may be shared with other agents: callers must not change it."""
     try:
         return _read_shared(body) if body.startswith(BROADCASTS) and len(body) < LONGEST_SHARED else read_json(body)
     except ValueError as error:
@@ -61,7 +61,7 @@ def _read_shared(body: bytes) -> Any:
 
 
 def read_request(frame: Any) -> Request:
-    """Read one request from a parsed body; raises FrameError."""
+    """Read one request from a parsed body; raises JsonRpcError."""
     if not isinstance(frame, dict):
         raise FrameError(FrameCode.INVALID_REQUEST, f"expected an object, found {json_type(frame)}")
     request_id = frame.get("id")
@@ -95,7 +95,7 @@ def echoed_id(frame: Any) -> RequestId:
 
 
 def params_of(request: Request) -> Mapping[str, Any]:
-    """The request's parameters, {} if there are none; raises FrameError unless they are an object."""
+    """The request's parameters, {} if there are none; raises JsonRpcError unless they are an object."""
     if request.params is None:
         return {}
     if not isinstance(request.params, dict):

@@ -97,7 +97,7 @@ class Reception:
         self._letters = {name: _letter_of(kind.TYPE) for name in tools if (kind := METHODS[name].request)}
 
     def read(self, frame: Any, path: str | None = None) -> Asked:
-        """Parse a frame; raises FrameError. `path` is REGISTER_PATH or RUN_PATH if it was posted there."""
+        """Parse a frame; raises JsonRpcError. `path` is REGISTER_PATH or RUN_PATH if it was posted there."""
         if path is None and (to_the_letter := self._to_the_letter(frame)):
             return to_the_letter
         if path == RUN_PATH:
@@ -284,7 +284,7 @@ def _is_flat(frame: Any) -> bool:
 
 
 def _unflattened(frame: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a flat registration to the registration message of its role; raises FrameError."""
+    """Convert a flat registration to the registration message of its role; raises JsonRpcError."""
     said = frame.get(FLAT_ROLE)
     role = said.lower() if isinstance(said, str) else None
     if role not in (Role.PLAYER, Role.REFEREE):
