@@ -1,1 +1,1 @@
-"""What manager, referee and player share: calls answered and made, registration, notices, metrics. Knows no league."""
+"""Shared by manager, referee and player: dispatcher, clients, registration, notices, metrics. Knows no league."""

@@ -1,6 +1,6 @@
 """The ASGI application of one agent: calls and MCP at `/mcp`, `GET /health`, and metrics and pages if there are any.
 
-The guard decides who may call, `http.limits` how much a connection may cost.
+Owns the routes and the HTTP answers; the guard decides who may call, `http.limits` what a connection may cost.
 """
 
 import asyncio
@@ -28,16 +28,16 @@ TEXT_TYPE = (b"content-type", b"text/plain; charset=utf-8")
 READING = ("GET", "HEAD")
 DROP_SECONDS = 5
 MCP_HEADERS = frozenset({b"mcp-protocol-version", b"mcp-session-id", b"mcp-method"})
-"""One of them is in every MCP request but the first of a session."""
+"""Every MCP request but the first of a session has one of these headers."""
 USE_POST = "use POST with a JSON-RPC 2.0 body"
 BODY_TOO_LARGE = "the body is over 1 MiB"
 
 Metrics = Callable[[str], tuple[bytes, str]]
-"""From the header `Accept` to a text of numbers and its type."""
+"""Renders the metrics: takes the header `Accept`, returns the text and its content type."""
 
 
 class BodyTooLarge(Exception):
-    """The body exceeds the limit; more of it may be on its way."""
+    """The body exceeds MAX_BODY; `more` says whether the client may still be sending."""
 
     def __init__(self, *, more: bool) -> None:
         super().__init__()
@@ -45,10 +45,10 @@ class BodyTooLarge(Exception):
 
 
 class McpGate(Protocol):
-    """The MCP side of an agent: takes requests of MCP, read already or not."""
+    """The MCP side of an agent: answers MCP requests whose body is read already or not."""
 
     def wants(self, body: bytes) -> bool:
-        """Whether a body without any header of MCP is a request of MCP all the same."""
+        """Whether a body that came without MCP headers is an MCP request."""
         ...
 
     async def pass_unread(self, scope: Scope, receive: Receive, send: Send) -> None: ...
@@ -57,11 +57,11 @@ class McpGate(Protocol):
 
 
 class Pages(Protocol):
-    """An ASGI application for people who look."""
+    """The ASGI application of the web pages."""
 
     @property
     def listeners(self) -> int:
-        """Who follows live, now."""
+        """Number of open live streams."""
         ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
@@ -69,7 +69,7 @@ class Pages(Protocol):
 
 
 class Endpoint:
-    """A frame in, a frame out; what is MCP goes through the door instead, where there is one."""
+    """Answers posted JSON-RPC frames; passes MCP requests to the MCP side, if there is one."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Endpoint:
                 return
             except TooManyWaiting:
                 raise TurnedAway(503, "too many calls wait here; come again in a while") from None
-            # Asked afterwards, so that a bare call doesn't pay for it: about an unknown method nothing was done.
+            # Checked after the call so that plain calls don't pay for it; an unknown method had no effect.
             if door and answer is not None and answer.startswith(UNKNOWN_METHOD) and door.wants(body):
                 await door.pass_read(body, scope, receive, send)
                 return
@@ -130,7 +130,7 @@ class Endpoint:
 
 
 class PlainDesk:
-    """Answers what nearly every call is: a POST of JSON to `/mcp` by whom the guard has let in before, and not MCP."""
+    """The fast path for most calls: a POST of JSON to `/mcp`, not MCP, from a caller that the guard knows already."""
 
     def __init__(self, answer: Answer, guard: Guard, call_limits: CallLimits, door: McpGate | None) -> None:
         self._answer = answer
@@ -157,14 +157,14 @@ class PlainDesk:
             answer = await self._call_limits.answer(self._answer, body, bearer_of(fields), address)
         except TooManyWaiting:
             raise NoRoom from None
-        # About an unknown method nothing was done, so it may be asked about again; a notification was heard already.
+        # An unknown method had no effect, so the slow path may handle the request again.
         if answer is not None and answer.startswith(UNKNOWN_METHOD) and self._door and self._door.wants(body):
             raise NotPlain
         return answer
 
 
 class _Front:
-    """Pages for whom the guard lets in, and as often as an address may call."""
+    """The web pages behind the guard and the rate limit."""
 
     def __init__(
         self, pages: Pages, guard: Guard, rate_limit: RateLimit | None, refused: RequestRefused | None
@@ -180,7 +180,7 @@ class _Front:
                 self._guard.admit_post(scope, dict(scope["headers"]))
             if self._rate_limit and (refusal := self._rate_limit.refusal(_address(scope), 1)):
                 raise TurnedAway(429, refusal.message)
-        except TurnedAway as error:  # told here: Starlette would take it for a failure of ours
+        except TurnedAway as error:  # answered here: Starlette would treat it as a server error
             self._refused(scope.get("client"), error.status, error.sentence)
             await _reply(send, error.status, error.sentence.encode(), TEXT_TYPE)
             return
@@ -203,10 +203,10 @@ class AgentApp:
         has_good_token: TokenCheck | None = None,
         refused: RequestRefused | None = None,
     ) -> None:
-        """Without a guard of its own it is called by its address alone. `other_paths` have answers of their own.
+        """Without `guard`, a default one is used. `other_paths` maps further paths to their own answer functions.
 
-        `pages` serves whatever is asked for elsewhere, `metrics` the numbers at `/metrics`. Calls with a good token
-        don't wait for others of their address. `refused` is told of requests that are refused with an HTTP status.
+        `pages` serves all other paths, `metrics` the path `/metrics`. Calls with a good token don't queue behind
+        others of their address. `refused` is called for each request that is refused with an HTTP status.
         """
         self.refused = refused or _ignore_refusal
         self._guard = guard or Guard()
@@ -214,7 +214,7 @@ class AgentApp:
         self._more = pages
         calls = CallLimits(has_good_token)
         self.desk = None if rate_limit else PlainDesk(answer, self._guard, calls, door)
-        """Where plain calls are answered without ado; a limit to their rate is the endpoint's business."""
+        """The fast path for plain calls; None under a rate limit, which only the endpoint enforces."""
 
         async def show_health(_: Request) -> Response:
             return Response(orjson.dumps(health()), media_type="application/json")
@@ -248,7 +248,7 @@ class AgentApp:
             await _reply(send, error.status, error.sentence.encode(), TEXT_TYPE)
 
     async def close(self) -> None:
-        """Ends the streams that would never end by themselves."""
+        """Close the live streams and MCP sessions, which would not end by themselves."""
         if self._more:
             await self._more.close()
         if self._door:
@@ -256,13 +256,13 @@ class AgentApp:
 
 
 def _address(scope: Scope) -> str:
-    """Whom the server sees at the other end."""
+    """The client's IP address, empty if unknown."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
 
 async def _read_body(fields: Fields, receive: Receive) -> bytes | None:
-    """The whole body, or None where the client went away."""
+    """Read the whole body; None if the client disconnected. Raises BodyTooLarge."""
     length = fields.get(b"content-length", b"0")
     if length.isdigit() and int(length) > MAX_BODY:
         raise BodyTooLarge(more=True)
@@ -280,7 +280,7 @@ async def _read_body(fields: Fields, receive: Receive) -> bytes | None:
 
 
 async def _refuse_body(receive: Receive | None, send: Send) -> None:
-    """Answers 413, then drops what is still coming: a client that is cut off while it writes loses the answer."""
+    """Answer 413, then drain the rest of the body so that the client gets to read the answer."""
     sentence = BODY_TOO_LARGE.encode()
     headers = [(b"content-length", str(len(sentence)).encode()), TEXT_TYPE, (b"connection", b"close")]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
@@ -301,7 +301,7 @@ async def _drop_body(receive: Receive) -> None:
 
 
 def _ignore_refusal(address: Address | None, status: int, sentence: str) -> None:
-    """For servers without a log."""
+    """Default callback for servers without a log."""
 
 
 async def _reply(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:

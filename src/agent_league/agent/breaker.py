@@ -1,11 +1,11 @@
-"""The circuit breaker: after some failures in a row an agent is left alone."""
+"""The circuit breaker: an agent is not called any more after some failures in a row."""
 
 
 class Breaker:
-    """Counts failures in a row: calls without an answer, and notices missed beside them.
+    """Counts consecutive failures: unanswered calls plus undelivered notices.
 
-    A good answer to a question closes it. A notice that is taken only makes good for those that were missed, or a
-    player that listens but never moves would go on for ever. A sign of life half-closes it: the next failure opens it
+    An answered call resets both counts. A delivered notice resets only the count of notices, or a player that accepts
+    notices but never moves would never open the breaker. A sign of life half-closes it: the next failure opens it
     again.
     """
 
@@ -23,11 +23,11 @@ class Breaker:
         return self.count >= self._threshold
 
     def record(self, *, ok: bool) -> None:
-        """What became of a call."""
+        """Record the outcome of a call."""
         self.take_over(0 if ok else self.failures + 1)
 
     def take_over(self, failures: int) -> None:
-        """The count of somebody else who called."""
+        """Set the count of failed calls, such as one that another caller reports."""
         self.failures = failures
         if failures == 0:
             self._missed_notices = 0

@@ -1,4 +1,4 @@
-"""What has changed, for those who asked to be told: addresses of resources, never their content."""
+"""Notifies listeners of changed resources: their URIs, never their content."""
 
 from collections.abc import Callable
 
@@ -6,17 +6,17 @@ Listener = Callable[[str], None]
 
 
 class Changes:
-    """The changes of one agent. As long as nobody listens, telling costs a look at an empty list."""
+    """The listeners for changes of one agent's resources; notifying is almost free without any."""
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
 
     def __bool__(self) -> bool:
-        """Whether anybody listens."""
+        """Whether there is a listener."""
         return bool(self._listeners)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Calls `listener` with the address of each resource that changes, until the returned function is called."""
+        """Call `listener` with the URI of each changed resource, until the returned function is called."""
         self._listeners.append(listener)
 
         def leave() -> None:
@@ -26,7 +26,7 @@ class Changes:
         return leave
 
     def tell(self, *uris: str) -> None:
-        """These resources say something new."""
+        """Notify all listeners that these resources have changed."""
         for listener in tuple(self._listeners):
             for uri in uris:
                 listener(uri)

@@ -1,4 +1,4 @@
-"""A peer: an agent that we call. `Line` is our end of all such calls: the carrier and our request ids."""
+"""A plain JSON-RPC client for calls to agents: numbers, sends and counts them. Knows the canonical form only."""
 
 import itertools
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from agent_league.protocol.envelope import Message
 
 
 class Line:
-    """Our outgoing calls: numbered, carried, read and counted."""
+    """Makes outgoing calls over a carrier and counts them."""
 
     def __init__(self, carrier: Carrier, meter: Meter | None = None) -> None:
         self._carrier = carrier
@@ -19,13 +19,13 @@ class Line:
         self._numbers = itertools.count(1)
 
     def encode(self, method: str, message: Mapping[str, Any]) -> bytes:
-        """A frame of a message in its wire form, encoded once; the same one may go to many."""
+        """Encode a call with a new request id; the same frame may be sent to many agents."""
         return encode_request(method, message, next(self._numbers))
 
     async def send(
         self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None, method: str = OTHER
     ) -> Any:
-        """Sends an encoded frame and reads the result; raises CallFailed. It is counted as a call of `method`."""
+        """Send an encoded frame and return the result; raises CallFailed. Counted as a call of `method`."""
         return await self._meter.calling(endpoint, method, self._send(endpoint, frame, limit, bearer))
 
     async def ask(self, endpoint: str, method: str, message: Message, limit: float, bearer: str | None = None) -> Any:

@@ -1,7 +1,7 @@
-"""Completing what managers and referees send that aren't ours.
+"""Completes the messages of foreign managers and referees before their envelope is checked.
 
-Whose the manager is was decided when we registered, and no message changes it. Under one of ours only a result is
-completed, since its referee may be a stranger; it needs the same proof as any other.
+Registration decides whether the manager is foreign; no later message changes that. Under a manager of our own only
+GAME_OVER is completed, because its referee may be foreign; it needs the same token as any other message.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -23,14 +23,14 @@ Completed = tuple[Mapping[str, Any], Sequence[str]]
 
 
 class MessageCompletion:
-    """Completes the messages of one agent; `known` tells what that agent knows about a message."""
+    """Completes the messages that one agent receives; `known` returns the agent's own facts for a message."""
 
     def __init__(self, session: Session, known: Callable[[Method, Mapping[str, Any]], Known]) -> None:
         self._session = session
         self._known = known
 
     def complete(self, method: Method, params: Mapping[str, Any]) -> Awaitable[Completed] | None:
-        """The message with what it leaves out; None where it stays as it is, which is nearly always so."""
+        """Fill in what a message leaves out; None if it needs no completion, which is the usual case."""
         if method.request is None:
             return None
         kind = method.request.TYPE

@@ -1,6 +1,6 @@
-"""Answering calls: from a frame to the handler of its method, and from whatever happens there back to a frame.
+"""Dispatches calls: from a frame to the handler of its method, and from the reply or error back to a frame.
 
-This is where a request ends, so this is where every error becomes an answer.
+A request ends here, so every exception becomes an answer here.
 """
 
 import asyncio
@@ -30,24 +30,24 @@ from agent_league.protocol.version import PROTOCOL_V2
 
 Reply = Message | Mapping[str, Any]
 Handler = Callable[[Any], Awaitable[Reply]]
-"""Takes the method's message, or the plain parameters where the method has none."""
+"""Takes the method's parsed message, or its plain parameters if the method has no message."""
 
 Complete = Callable[[Method, Mapping[str, Any]], Awaitable[tuple[Mapping[str, Any], Sequence[str]]] | None]
-"""Writes in what a message leaves out, and notes it, before its envelope is looked at; None: nothing is to be done."""
+"""Fills in what a message leaves out before its envelope is checked; returns message and deviations, or None."""
 Tolerated = Callable[[str, Sequence[str]], None]
-"""Told what was put up with, and of whom."""
+"""Called with the id of a sender and the deviations that were tolerated in its message."""
 Mend = Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
-"""Makes a message whole by what its host knows: the message, and what is noted of it."""
+"""Repairs a message from what the agent knows; returns the message and its deviations."""
 Refused = Callable[[str, Mapping[str, Any], Refusal], None]
-"""Told of each call that was refused: its method and parameters, and why."""
+"""Called for each refused call with its method, parameters and refusal."""
 Unregistered = Callable[[str, str], object]
-"""Told whose registration could not be read, and why."""
+"""Called with the sender of a registration that was refused, and the reason."""
 
 OK: Mapping[str, Any] = {"status": "ok"}
 BATCH_PATIENCE = 0.1
-"""Seconds after which a call of a batch no longer holds up the next."""
+"""Seconds after which the next call of a batch starts although this one is still running."""
 MOST_SLOW = 8
-"""Calls of a batch that are waited for before the next begins, however long they take."""
+"""Unfinished calls of a batch at which no further call is started."""
 NOT_ASKED = "nothing was done, ask again"
 NOT_TOLD = "this call was made, but its answer has no room any more: ask for it alone"
 SOMEBODY: Mapping[Caller, str] = {
@@ -58,9 +58,9 @@ SOMEBODY: Mapping[Caller, str] = {
     Caller.REFEREE: f"referee:{ANONYMOUS}",
     Caller.MATCH_REFEREE: f"referee:{ANONYMOUS}",
 }
-"""How a caller signs who doesn't say who it is."""
+"""The sender that is filled in for a caller without one."""
 LONGEST_SENTENCE = 300
-"""Characters of somebody else's sentence that are logged."""
+"""Characters of a foreign agent's sentence that are logged."""
 
 
 REJECTED = "REJECTED"
@@ -72,7 +72,7 @@ REFUSED_STATUS = {
     ErrorCode.AUTH_TOKEN_INVALID: 401,
     ErrorCode.RATE_LIMIT_EXCEEDED: 429,
 }
-"""What is said in HTTP's own words where a registration is posted, if not 400."""
+"""HTTP statuses for registrations that are refused at REGISTER_PATH; any other is 400."""
 
 
 class Host(Protocol):
@@ -82,25 +82,25 @@ class Host(Protocol):
 
     @property
     def sender(self) -> str:
-        """How it signs its messages."""
+        """The `sender` of its own messages."""
         ...
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
-        """Raises a Refusal unless the caller may do this; `bearer` is the token that came beside the message.
+        """Raise a Refusal unless the caller may call this method; `bearer` is the token beside the message.
 
-        Who it really is, where that is known better than by its own word.
+        Returns the verified sender if it is known, which may differ from the one that the message names.
         """
         ...
 
     def caller(self, bearer: str | None) -> str | None:
-        """The sender to whom a token belongs, where that can be told."""
+        """The sender that a token belongs to, if known."""
         ...
 
 
 class Dispatcher:
-    """The tools of one agent. A `strict` one understands its own form and no other."""
+    """Answers the calls to one agent. With `strict`, only the canonical call form is understood."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Dispatcher:
         mend: Mapping[str, Mend] | None = None,
         messages: MessageLog | None = None,
     ) -> None:
-        """`mend` has an entry for each method whose messages a host may make whole; a strict one never does."""
+        """`repairs` maps methods to functions that repair their messages; ignored with `strict`, as is `complete`."""
         self._host = host
         self._complete = None if strict else complete
         self._mend = {} if strict else (mend or {})
@@ -141,9 +141,9 @@ class Dispatcher:
         return sorted(self._tools)
 
     async def answer_registration(self, body: bytes, bearer: str | None = None) -> bytes | None:
-        """As `answer`, for what is posted where only registrations are.
+        """Answer a request at REGISTER_PATH, where only registrations are accepted.
 
-        Raises PostRefused for what is refused outside of JSON-RPC: whoever posts so looks at the status.
+        Raises PostRejected for a refusal outside of JSON-RPC: such clients look at the HTTP status.
         """
         answer = await self.answer(body, bearer, REGISTER_PATH)
         if answer is not None and (status := _refusal_status(body, answer)):
@@ -151,7 +151,7 @@ class Dispatcher:
         return answer
 
     async def answer(self, body: bytes, bearer: str | None = None, path: str | None = None) -> bytes | None:
-        """Answers a frame or a batch of them; None where nothing is to be said (notifications)."""
+        """Answer a frame or a batch of frames; None if there is no answer (notifications)."""
         received = self.messages.receive_call(body)
         answers: list[Any] | dict[str, Any] | None
         try:
@@ -169,7 +169,7 @@ class Dispatcher:
         return encoded
 
     def _parse(self, body: bytes, received: ReceivedCall) -> Any:
-        """What a body says; raises FrameError. Either way it is logged as received, unless MCP may have to answer."""
+        """Parse a body; raises JsonRpcError. Logs it as received, unless the MCP side may have to answer it."""
         try:
             parsed = jsonrpc.parse_body(body)
         except FrameError:
@@ -183,9 +183,10 @@ class Dispatcher:
     async def call(
         self, name: str, arguments: Mapping[str, Any], bearer: str | None = None, *, is_logged: bool = False
     ) -> Any:
-        """The answer to a call by name alone, whose message needs no envelope; raises FrameError.
+        """Call a method by name with a message that needs no envelope; raises JsonRpcError.
 
-        A token counts alike among the arguments and beside them. `is_logged`: the frame that it came in has its line.
+        The token may be `auth_token` in the arguments or `bearer`. With `is_logged`, the frame of the call is in the
+        log already.
         """
         given = arguments.get("auth_token")
         bearer = bearer or (given if isinstance(given, str) else None)
@@ -206,7 +207,7 @@ class Dispatcher:
         return answer
 
     def _enveloped(self, method: Method | None, message: Mapping[str, Any], bearer: str | None) -> dict[str, Any]:
-        """The message with what it lacks of an envelope of ours."""
+        """Add the envelope fields that a message lacks."""
         if method is None or message.get("protocol") not in (None, PROTOCOL_V2):
             return {**message}
         envelope: dict[str, Any] = {"sender": self._sender_of(method, message, bearer)}
@@ -220,7 +221,7 @@ class Dispatcher:
         return {**message, **missing}
 
     def _sender_of(self, method: Method, message: Mapping[str, Any], bearer: str | None) -> str | None:
-        """Who calls: whom the token belongs to, else somebody of the kind that may, whose token is asked for then."""
+        """The owner of the token, else an anonymous sender of a role that may call; its token is checked later."""
         if method.caller is Caller.APPLICANT and method.request:
             return applicant(method.request, message)
         token = message.get("auth_token") or bearer
@@ -228,7 +229,7 @@ class Dispatcher:
         return known or SOMEBODY.get(method.caller)
 
     def turn_away(self, body: bytes, refusal: Refusal) -> bytes | None:
-        """Answers every request of a frame with one refusal and does nothing of what they ask for."""
+        """Answer every request of a frame with the same refusal, without executing any."""
         received = self.messages.receive_call(body)
         received.read(is_json=None)
         received.refuse(refusal.code)
@@ -259,7 +260,7 @@ class Dispatcher:
         return None if asked.is_notification else asked.answer(self._write_refusal(refusal, asked))
 
     def _log_league_error(self, error: Mapping[str, Any]) -> None:
-        """Log an error that somebody sent by itself, not as an answer."""
+        """Log a LEAGUE_ERROR that arrived as a call, not as an answer."""
         sentence = error.get("message") or error.get("error_description")
         self._log.warning(
             "league_error_received",
@@ -272,7 +273,7 @@ class Dispatcher:
         )
 
     def _encode(self, answers: list[Any] | dict[str, Any]) -> bytes:
-        """The answer's bytes; what can't be written as JSON is our fault, and still gets an answer."""
+        """Encode an answer; if it can't be written as JSON, encode an internal error instead."""
         try:
             return orjson.dumps(answers)
         except TypeError as error:
@@ -284,7 +285,10 @@ class Dispatcher:
         return jsonrpc.error_frame(fault, request_id)
 
     async def _answer_batch(self, frames: list[Any], bearer: str | None, received: ReceivedCall) -> list[Any] | None:
-        """The answers in their order, within one bound. The calls follow each other: others get their turn between."""
+        """Answer the calls of a batch in order, up to MAX_BATCH_ANSWER bytes.
+
+        Calls start one after the other, so that other clients' calls run in between.
+        """
         _check_batch(frames)
         received.is_alone = False
         room = jsonrpc.MAX_BATCH_ANSWER
@@ -335,7 +339,7 @@ class Dispatcher:
             raise
 
     async def _call(self, asked: Asked, bearer: str | None, received: ReceivedCall) -> Any:
-        """The reply or our refusal, counted; raises FrameError."""
+        """Run a call and count it; returns the reply or the written refusal, raises JsonRpcError."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         asked.has_bearer = bearer is not None
@@ -376,7 +380,7 @@ class Dispatcher:
     async def _admit(
         self, method: Method, asked: Asked, bearer: str | None, received: ReceivedCall
     ) -> Message | Mapping[str, Any]:
-        """The message, once envelope, caller and fields are found right, in that order."""
+        """Check envelope, caller and fields, in this order, and return the message; raises Refusal."""
         params, how = asked.params, asked.how
         if method.request is None:
             known = await self._host.authorize(method, None, params, bearer)
@@ -405,7 +409,7 @@ class Dispatcher:
         return message
 
     def _note(self, method: Method, sender: Sender, how: How, received: ReceivedCall) -> None:
-        """What was put up with; at a registration it is told with the message, since nobody has an id yet."""
+        """Log and report tolerated deviations; those of a registration are passed on with its message instead."""
         if how.noted and received.may_be_told:
             self._log.info("tolerated", method=method.name, sender=shown(str(sender)), how=how.noted)
         if self._tolerated and method.caller is not Caller.APPLICANT:
@@ -456,7 +460,7 @@ def _noted(how: How, *notes: str) -> How:
 
 
 def _refusal_status(body: bytes, answer: bytes) -> int | None:
-    """The status of an answer that refuses a registration; None where it doesn't, or came in a frame of JSON-RPC."""
+    """The HTTP status for an answer that refuses a registration; None for other answers and for JSON-RPC requests."""
     reply = orjson.loads(answer)
     if isinstance(reply, list) or ("jsonrpc" in reply and b'"jsonrpc"' in body):
         return None
@@ -468,7 +472,7 @@ def _refusal_status(body: bytes, answer: bytes) -> int | None:
 
 
 def _is_left_to_mcp(frame: Any, error: FrameError) -> bool:
-    """Whether a frame is none of ours, and is answered by the MCP side of this agent."""
+    """Whether a frame calls an MCP method, which the MCP side of this agent answers."""
     return error.code == FrameCode.METHOD_NOT_FOUND and is_of_mcp(frame.get("method"))
 
 

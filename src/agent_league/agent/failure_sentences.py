@@ -1,6 +1,6 @@
-"""What a failed call says to the person at the terminal: which of several failures to tell, and in which words.
+"""Sentences about failed calls for the person at the terminal: which of several failures to show, and how.
 
-Pure; the calls themselves are made by `manners`.
+Pure; the calls themselves are made by `peer_client`.
 """
 
 import re
@@ -11,14 +11,14 @@ from agent_league.agent.peer_client import knows_no_form
 from agent_league.errors import BadAnswer, CallFailed, OtherAnswer, PeerRefused, PeerTimeout, PeerUnreachable
 
 REFUSED = (401, 403, 409, 410)
-"""What HTTP itself has for: no, and it is in vain to ask again."""
+"""HTTP statuses of a final refusal, after which a retry is useless."""
 HTTP_STATUS = re.compile(r"HTTP (\d{3})\b")
 SENTENCES = ("reason", "message", "detail", "error_description", "error")
-"""Where others put the sentence of a refusal."""
+"""Fields in which foreign agents put the sentence of a refusal, in order of preference."""
 
 
 def most_telling(failed: CallFailed) -> CallFailed:
-    """Of the failures of all forms of a call, the one of an agent that understood it, else the first."""
+    """Of the failures of all call forms, return one that shows that the agent understood the call, else the first."""
     tried = failed.tried or (failed,)
     return min(tried, key=lambda error: (_rank(error), error is not failed))
 
@@ -32,18 +32,18 @@ def _rank(error: CallFailed) -> int:
 
 
 def is_refusal_of_http(error: CallFailed) -> bool:
-    """Whether a call was refused for good by the status of its answer."""
+    """Whether the HTTP status of the answer is a final refusal."""
     return isinstance(error, BadAnswer) and http_status(error) in REFUSED
 
 
 def http_status(error: CallFailed) -> int | None:
-    """The status that stands for a failure."""
+    """The HTTP status at the start of a failure's message, if any."""
     found = HTTP_STATUS.match(error.message)
     return int(found[1]) if found else None
 
 
 def sentence_of(error: CallFailed) -> str:
-    """What was said, in the agent's own sentence where there is one."""
+    """Describe a failure, with the agent's own sentence if its answer holds one."""
     status, sentence = http_status(error), _sentence_in(error.answer)
     if status is None or sentence is None:
         return error.message
@@ -51,7 +51,7 @@ def sentence_of(error: CallFailed) -> str:
 
 
 def _sentence_in(answer: Any) -> str | None:
-    """The sentence of a refusal, wherever it stands."""
+    """Find the sentence of a refusal in an answer; searches nested objects."""
     if isinstance(answer, str):
         return answer or None
     if not isinstance(answer, dict):
@@ -60,7 +60,7 @@ def _sentence_in(answer: Any) -> str | None:
 
 
 def what_answers(address: str, failed: CallFailed) -> str:
-    """What answers at an address instead of the agent that is looked for, in a few words."""
+    """Say in a few words what happened at an address instead of the expected answer."""
     if isinstance(failed, PeerTimeout):
         return failed.message
     if isinstance(failed, PeerUnreachable):

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 frames: reading and writing them, batches and notifications included."""
+"""JSON-RPC 2.0 frames: parses and builds requests, batches, notifications and replies."""
 
 import re
 from collections.abc import Mapping
@@ -15,18 +15,18 @@ from agent_league.protocol.json_limits import read_json
 
 MAX_BATCH = 100
 MAX_BATCH_ANSWER = 2 * MAX_BODY
-"""Bytes of all answers to a batch: small questions may have large answers."""
+"""Bytes of all answers to a batch: small requests may have large answers."""
 SHOWN_LENGTH = 200
-"""How much of a peer's own words goes into ours."""
+"""Characters of a peer's text that are quoted in our own messages."""
 EVENT_STREAM = (b"event:", b"data:", b"id:", b"retry:", b":")
-"""How a stream of server-sent events may begin, and JSON can't."""
+"""Possible starts of a stream of server-sent events; no JSON text starts like this."""
 UNKNOWN_METHOD = b'{"jsonrpc":"2.0","error":{"code":-32601,'
-"""How our answer to a method that isn't known begins."""
+"""The start of our answer to a call of an unknown method."""
 BROADCASTS = tuple(
     f'{{"jsonrpc":"2.0","method":"{name}",'.encode()
     for name in ("notify_round", "update_standings", "notify_round_completed", "notify_league_completed")
 )
-"""How the frames begin that a manager of ours sends alike to all."""
+"""Starts of the frames that our manager sends unchanged to all agents."""
 LONGEST_SHARED = 256 * 1024
 SENT_ID = re.compile(rb',"id":(\d+)}\Z')
 BLANK_LINE = re.compile(rb"\r?\n\r?\n")
@@ -35,7 +35,7 @@ RequestId = int | str | None
 
 @dataclass(slots=True)
 class Request:
-    """One call. `params` is not yet checked."""
+    """One JSON-RPC request; `params` is not checked yet."""
 
     method: str
     params: Any
@@ -44,7 +44,7 @@ class Request:
 
 
 def parse_body(body: bytes) -> Any:
-    """The JSON value of a body, or a FrameError that says where it breaks. Whoever gets it changes nothing in it."""
+    """Parse a body; raises JsonRpcError. The value may be shared with other agents: callers must not change it."""
     try:
         return _read_shared(body) if body.startswith(BROADCASTS) and len(body) < LONGEST_SHARED else read_json(body)
     except ValueError as error:
@@ -53,7 +53,7 @@ def parse_body(body: bytes) -> Any:
 
 @lru_cache(maxsize=8)
 def _read_shared(body: bytes) -> Any:
-    """A broadcast, read once: the other agents of this process get the very same in a moment, and only look at it."""
+    """Parse a broadcast once for all agents of this process, which receive the same bytes within moments."""
     frame = read_json(body)
     if isinstance(frame, dict) and isinstance(frame.get("params"), dict):
         frame["params"] = Shared(frame["params"])
@@ -61,7 +61,7 @@ def _read_shared(body: bytes) -> Any:
 
 
 def read_request(frame: Any) -> Request:
-    """One request out of a parsed body."""
+    """Read one request from a parsed body; raises JsonRpcError."""
     if not isinstance(frame, dict):
         raise FrameError(FrameCode.INVALID_REQUEST, f"expected an object, found {json_type(frame)}")
     request_id = frame.get("id")
@@ -79,7 +79,7 @@ def read_request(frame: Any) -> Request:
 
 
 def count_requests(body: bytes) -> int:
-    """How many requests a body holds, as far as that can be told: a batch holds more than one."""
+    """Count the requests in a body, from 1 to MAX_BATCH; a body that isn't JSON counts as one."""
     if not body.lstrip().startswith(b"["):
         return 1
     try:
@@ -89,13 +89,13 @@ def count_requests(body: bytes) -> int:
 
 
 def echoed_id(frame: Any) -> RequestId:
-    """The id to answer a broken request with, where it has a usable one."""
+    """The usable id of a possibly broken request, else None."""
     request_id = frame.get("id") if isinstance(frame, dict) else None
     return request_id if isinstance(request_id, int | str) and not isinstance(request_id, bool) else None
 
 
 def params_of(request: Request) -> Mapping[str, Any]:
-    """The parameters, which must be an object; none are an empty one."""
+    """The request's parameters, {} if there are none; raises JsonRpcError unless they are an object."""
     if request.params is None:
         return {}
     if not isinstance(request.params, dict):
@@ -119,7 +119,7 @@ def error_frame(error: FrameError, request_id: RequestId) -> dict[str, Any]:
 
 
 def read_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
-    """The `result` of a reply to the call of that id; what a peer refused or garbled becomes an error that says so."""
+    """Return the `result` of the reply to call `request_id`; raises PeerRefused or BadAnswer."""
     frame = parse_reply(status, body, request_id)
     if is_plain_result(frame):
         return frame["result"]
@@ -135,7 +135,7 @@ def read_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
 
 
 def is_plain_result(frame: Any) -> bool:
-    """Whether a reply is an object as its result, and in the first glance no refusal: nearly every one is."""
+    """Whether a reply's result is an object that needs no further look for refusals; true for nearly all replies."""
     result = frame.get("result") if type(frame) is dict else None
     return (
         type(result) is dict
@@ -146,7 +146,7 @@ def is_plain_result(frame: Any) -> bool:
 
 
 def parse_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
-    """The JSON value of a reply, None where it is empty; raises BadAnswer, also where it answers another call."""
+    """Parse the body of a reply, None if it is empty; raises BadAnswer, also if its id is that of another call."""
     if _is_empty(status, body):
         return None
     try:
@@ -160,9 +160,9 @@ def parse_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
 
 
 def answers_call(frame: Any, request_id: int) -> bool:
-    """Whether a reply may be the one to the call of that id: no id and null say nothing, "7" and 7.0 are 7.
+    """Whether a reply can answer call `request_id`: a missing id and null match any call, "7" and 7.0 match 7.
 
-    What is no JSON-RPC response has no id of the call: a bare message, or an answer in the shape of a request.
+    Replies that aren't JSON-RPC responses (a bare message, an answer in the shape of a request) match too.
     """
     if type(frame) is not dict or "method" in frame or not ("result" in frame or "error" in frame):
         return True
@@ -171,13 +171,16 @@ def answers_call(frame: Any, request_id: int) -> bool:
 
 
 def sent_id(frame: bytes) -> int | None:
-    """The id of a call that was encoded by `encode_request`."""
+    """The id in a frame that `encode_request` made."""
     found = SENT_ID.search(frame, max(0, len(frame) - 40))
     return int(found[1]) if found else None
 
 
 def without_events(body: bytes) -> bytes:
-    """What the last event of a stream says: an MCP server may answer so, and tell of its progress before."""
+    """Return the data of the last server-sent event, or the body itself if it is no event stream.
+
+    MCP servers may answer with a stream; earlier events report progress.
+    """
     if not body.startswith(EVENT_STREAM):
         return body
     for event in reversed(BLANK_LINE.split(body)):
@@ -192,7 +195,7 @@ def _is_empty(status: int, body: bytes) -> bool:
 
 
 def refusal_in(frame: Any) -> PeerRefused | None:
-    """What a reply refuses with: a JSON-RPC error or a LEAGUE_ERROR, framed or bare."""
+    """Find the refusal in a reply: a JSON-RPC error or a LEAGUE_ERROR, framed or bare."""
     if not isinstance(frame, dict):
         return None
     is_error = "error" in frame and ("result" not in frame or (frame["result"] is None and frame["error"] is not None))
@@ -207,7 +210,7 @@ def refusal_in(frame: Any) -> PeerRefused | None:
 
 
 def json_type(value: Any) -> str:
-    """How JSON calls the type of a value."""
+    """Name the JSON type of a value, with its article."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")
 

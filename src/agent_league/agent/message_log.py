@@ -1,7 +1,7 @@
-"""The messages of one agent in its log: a line for each that it sends or receives, with time, peer and latency.
+"""Logs the messages of one agent: a line for each that it sends or receives, with time, peer and latency.
 
-A message goes into its line as the bytes that travel anyway. Calls that are refused for want of a good token are
-written in full up to a bound for each address and minute; the rest is counted, so that a stranger can't fill the disk.
+A message is copied into its line as the bytes that travel anyway. Calls that are refused for lack of a good token are
+logged in full up to a limit for each address and minute, then only counted, so that strangers can't fill the disk.
 """
 
 import asyncio
@@ -23,17 +23,17 @@ from agent_league.log import RECEIVED, SENT, UNANSWERED, JsonLogger, encode_as_t
 from agent_league.protocol.methods import Caller
 
 Peer = str | Address | None
-"""Where a message goes to or comes from: an endpoint, or the address that the server sees; None in this process."""
+"""The other side of a message: an endpoint, or the client's address; None within this process."""
 ACCEPTED = "ACCEPTED"
 LONGEST_MESSAGE = 4096
-"""Bytes; of a longer message its line has the beginning and the length: a table of many goes to each of them."""
+"""Bytes; of longer messages, such as large standings, only the beginning and the length are logged."""
 MOST_PEERS = 1024
 REFUSED_IN_FULL = 10
-"""Calls of one address and minute that are refused for want of a good token, and yet written in full."""
+"""Calls without a good token that are logged in full, for each address and minute."""
 OPEN_IN_FULL = 600
-"""The same for calls that anybody may make, and makes without a token."""
+"""The same for calls that need no token."""
 PROVEN_LATER = (Caller.APPLICANT, Caller.MATCH_PLAYER)
-"""Callers whose token, if they have one, is looked at only when their call is handled."""
+"""Callers whose token is checked by the handler, after the call is admitted."""
 MINUTE_SECONDS = 60
 MOST_ADDRESSES = 1024
 OTHERS = "other addresses"
@@ -51,15 +51,15 @@ class MessageLog:
         self._peers: dict[Peer, bytes] = {}
 
     def log_carrier(self, carrier: Carrier) -> Carrier:
-        """The same carrier, with a line for each message that it carries."""
+        """Wrap a carrier so that each message it carries is logged."""
         return LoggedCarrier(carrier, self) if self.enabled else carrier
 
     def receive_call(self, body: bytes, *, is_told: bool = True) -> "ReceivedCall":
-        """A call that has just arrived; one that isn't told has its lines as part of another, and is only counted."""
+        """Record an arriving call; with `is_told` false it is only counted, since another line holds it."""
         return ReceivedCall(self, body, CALLER_ADDRESS.get(), is_told=is_told and self.enabled)
 
     def refuse_request(self, address: Address | None, status: int, sentence: str) -> None:
-        """A request that was refused by HTTP's own means, before anybody read a message in it."""
+        """Log a request that was refused with an HTTP status before its message was read."""
         if self.refused_requests.count(address[0] if address else "", (str(status),)):
             peer = f"{address[0]}:{address[1]}" if address else None
             self._log.warning("request_refused", peer=peer, status=status, message=sentence)
@@ -75,12 +75,12 @@ class MessageLog:
         is_json: bool | None = True,
         at: int | None = None,
     ) -> None:
-        """Writes a line; `more` are fields in JSON, `at` is in nanoseconds since 1970, `is_json` None if not known."""
+        """Write a line; `more` is encoded JSON fields, `at` nanoseconds since 1970, `is_json` None if unknown."""
         line = (self._encode_line, event_type, at or time.time_ns(), peer, message, latency, more, is_json)
         self._log.write_soon(line, len(message))
 
     def _encode_line(self, line: tuple[Any, str, int, Peer, bytes, float | None, bytes, bool | None]) -> bytes:
-        """What `write` was given, as JSON."""
+        """Encode a line; the logger calls this with the arguments of `write_line`."""
         _, event_type, at, peer, message, latency, more, is_json = line
         second, nanosecond = divmod(at, 1_000_000_000)
         head = _encode_head(second, self._log.component, event_type)
@@ -95,7 +95,7 @@ class MessageLog:
         return b'%b%d,"peer":%b%b%b' % (head, nanosecond // 1000, self._encode_peer(peer), more, message)
 
     def _encode_peer(self, peer: Peer) -> bytes:
-        """An address as JSON that a terminal may be shown, encoded once."""
+        """Encode an address as ASCII JSON; cached."""
         encoded = self._peers.get(peer)
         if encoded is None:
             if len(self._peers) >= MOST_PEERS:
@@ -106,7 +106,7 @@ class MessageLog:
 
 
 class LoggedCarrier:
-    """A carrier that writes down what goes and what comes back."""
+    """A carrier that logs each frame it sends and each reply."""
 
     def __init__(self, carrier: Carrier, messages: MessageLog) -> None:
         self._carrier = carrier
@@ -138,7 +138,7 @@ class LoggedCarrier:
 
 
 class ReceivedCall:
-    """A call that an agent is asked to answer, and how it went, as far as its log is concerned."""
+    """The log's view of one received call: whether it is logged, who sent it, and how it ended."""
 
     __slots__ = (
         "_address",
@@ -167,50 +167,50 @@ class ReceivedCall:
         self._codes: list[str] = []
         self._is_open = self._is_passed_on = self.is_written = False
         self.is_known = False
-        """Whether its caller has shown a good token, or was just given one."""
+        """Whether the caller has shown a good token, or was just given one."""
         self.is_alone = True
-        """Whether it is one call, and no batch."""
+        """Whether it is a single call, not a batch."""
 
     @property
     def seconds(self) -> float:
-        """Since it came."""
+        """Seconds since it arrived."""
         return time.perf_counter() - self._began
 
     @property
     def may_be_told(self) -> bool:
-        """Whether a line about its refusal may be written; those of strangers have a bound."""
+        """Whether more lines about it may be logged; those of unknown callers are limited."""
         return self.is_known or self._messages.refused.has_room(self._address)
 
     def read(self, *, is_json: bool | None = True) -> None:
-        """It could be read, or not; its line is written now unless its address has had its share."""
+        """Log the received body now, unless its address has reached a limit."""
         messages = self._messages
         if self._is_told and messages.refused.has_room(self._address) and messages.open.has_room(self._address):
             self._write_itself(is_json=is_json)
 
     def pass_on(self) -> None:
-        """It is no message of the league, and is answered elsewhere: by the MCP side of this agent."""
+        """Mark it as an MCP request, which the MCP side of this agent answers and logs."""
         self._is_passed_on = True
 
     def refuse(self, code: str) -> None:
-        """It, or one call of a batch, is refused."""
+        """Add the error code of its refusal, or of one call of a batch."""
         self._codes.append(code)
 
     def admit(self, caller: Caller) -> None:
-        """Its caller may make it, as one who needs no token or as one whose token was found good."""
+        """Mark it as admitted: the caller needs no token, or has shown a good one."""
         if caller is Caller.ANYBODY:
             self._is_open = True
         elif caller not in PROVEN_LATER:
             self.is_known = True
 
     def decide(self, status: object) -> None:
-        """It is an application, which was accepted or rejected."""
+        """Record the status of the answer to a registration."""
         if status == ACCEPTED:
             self.is_known = True
         else:
             self._codes.append(str(status))
 
     def answer(self, answer: bytes | None) -> None:
-        """It has got its answer."""
+        """Log the call, if that is still to be done, and its answer; or only count it beyond the limits."""
         if self._is_passed_on:
             return
         messages, is_counted = self._messages, False
@@ -232,7 +232,7 @@ class ReceivedCall:
 
 
 class CountedCalls:
-    """Calls of one kind by address, within a minute: some are written in full, the rest is told as a number."""
+    """Limits the calls of one kind that are logged in full, by address and minute; the rest is logged as a number."""
 
     def __init__(self, log: JsonLogger, event_type: str, in_full: int) -> None:
         self._log = log
@@ -245,23 +245,23 @@ class CountedCalls:
         log.before_close(self.tell)
 
     def has_room(self, address: str) -> bool:
-        """Whether a call of this address would be written in full."""
+        """Whether the next call from this address would be logged in full."""
         return self._calls.get(address, 0) < self._in_full
 
     def count(self, address: str, codes: Iterable[str]) -> bool:
-        """Counts a call; False if it is one of those that are only counted."""
+        """Count a call; returns whether it may be logged in full."""
         if address not in self._calls and len(self._calls) >= MOST_ADDRESSES:
             address = OTHERS
         if not self._calls:
             self._since = format_second(int(time.time()))
-            with suppress(RuntimeError):  # without an event loop it is told at the end
+            with suppress(RuntimeError):  # without an event loop the totals are written when the log closes
                 self._timer = asyncio.get_running_loop().call_later(MINUTE_SECONDS, self.tell)
         self._calls[address] += 1
         self._codes.setdefault(address, Counter()).update(codes)
         return self._calls[address] <= self._in_full
 
     def tell(self) -> None:
-        """Writes the numbers of a minute, and begins the next."""
+        """Log the totals of the past minute and start over."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -277,7 +277,7 @@ class CountedCalls:
 
 @lru_cache(maxsize=256)
 def _encode_head(second: int, component: str, event_type: str) -> bytes:
-    """The beginning of a line, which many of one second share."""
+    """Encode the start of a line; cached, since many lines of one second share it."""
     head = {"timestamp": format_second(second), "component": component, "event_type": event_type, "level": "INFO"}
     return orjson.dumps(head)[:-1] + b',"microsecond":'
 

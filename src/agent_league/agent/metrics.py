@@ -1,7 +1,7 @@
-"""The meter of one agent: how often what happened and how long it took, and how its peers answer.
+"""The metrics of one agent: counters, latency histograms, and how each peer answers.
 
-Plain numbers under a name and the values of its labels, which are words of our own and so are few. Who shows them, and
-in which form, it doesn't know.
+Plain numbers under a name and label values; label values come from fixed sets, so that they stay few. Knows nothing
+of how they are exported.
 """
 
 import asyncio
@@ -14,15 +14,15 @@ from agent_league.errors import BadAnswer, CallFailed, FrameCode, PeerRefused
 
 T = TypeVar("T")
 What = tuple[str, ...]
-"""A name, and the values of its labels."""
+"""A metric's name, followed by its label values."""
 Readings = Mapping[str, Mapping[What, float]]
-"""What an agent tells when it is asked how things stand: by name, then by the values of the labels."""
+"""Current values that an agent reports on request: by name, then by label values."""
 
 FINE = "ok"
 OTHER = "other"
-"""Every method that isn't ours: a stranger may name as many as it likes."""
+"""The label for all unknown methods, since strangers can name any number of them."""
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Seconds up to which each bucket of a timing counts; one more counts the rest."""
+"""Upper bounds of the histogram buckets in seconds; one more bucket counts the rest."""
 FRAME_CODES = frozenset(map(int, FrameCode))
 FRESH = 0.2
 """The weight of the newest answer in a peer's smoothed latency."""
@@ -30,7 +30,7 @@ MOST_PEERS = 4096
 
 
 class Timing:
-    """How long something took, in buckets."""
+    """A histogram of durations in seconds, by BUCKET_BOUNDS."""
 
     __slots__ = ("buckets", "seconds")
 
@@ -44,15 +44,15 @@ class Timing:
 
 
 class PeerStats:
-    """How a peer has answered our calls. Whoever refuses answers, too."""
+    """How a peer has answered our calls; a refusal counts as an answer."""
 
     __slots__ = ("failures", "smoothed")
 
     def __init__(self) -> None:
         self.failures = 0
-        """Calls that stayed without an answer."""
+        """Unanswered calls."""
         self.smoothed: float | None = None
-        """Seconds to an answer, over the last few of them."""
+        """Exponentially smoothed latency in seconds; None before the first answer."""
 
     def note(self, seconds: float, *, answered: bool) -> None:
         if not answered:
@@ -62,7 +62,7 @@ class PeerStats:
 
 
 class Meter:
-    """Counts for one agent."""
+    """The counters, histograms and peer statistics of one agent."""
 
     def __init__(self) -> None:
         self.counts: Counter[What] = Counter()
@@ -71,27 +71,27 @@ class Meter:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def count(self, *what: str) -> None:
-        """One more of it."""
+        """Add one to a counter."""
         self.counts[what] += 1
 
     def time(self, seconds: float, *what: str) -> None:
-        """How long it took this time."""
+        """Add a duration to a histogram."""
         (self.timings.get(what) or self._timing(*what)).note(seconds)
 
     def _timing(self, *what: str) -> Timing:
         return self.timings.setdefault(what, Timing())
 
     def peer(self, endpoint: str) -> PeerStats | None:
-        """How whoever is there has answered, where it was called."""
+        """The statistics of the peer at an endpoint; None if it was never called."""
         return self._peers.get(endpoint)
 
     def served(self, method: str, outcome: str, seconds: float) -> None:
-        """A call that we answered."""
+        """Record a call that this agent answered."""
         self.counts["calls_served", method, outcome] += 1
         (self.timings.get(("call_served_seconds", method)) or self._timing("call_served_seconds", method)).note(seconds)
 
     async def calling(self, endpoint: str, method: str, call: Awaitable[T]) -> T:
-        """What comes of a call of ours. One that is given up halfway isn't counted."""
+        """Await an outgoing call and record outcome and latency; cancelled calls are not counted."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         now = self._loop.time
@@ -116,7 +116,7 @@ class Meter:
 
 
 def _outcome(error: CallFailed) -> str:
-    """The league's code, or JSON-RPC's own where the peer used one."""
+    """The outcome label of a failed call: JSON-RPC's own code if the peer used one, else the league's."""
     fault = error.answer.get("error") if isinstance(error, PeerRefused) and isinstance(error.answer, dict) else None
     code = fault.get("code") if isinstance(fault, dict) else None
     return str(code) if isinstance(code, int) and code in FRAME_CODES else str(error.code)

@@ -1,8 +1,8 @@
-"""Notices to peers: in order for each peer, without one peer holding up another.
+"""Sends notices to peers: in order for each peer, without a slow peer delaying the others.
 
-A few workers go from one peer to the next; one that is long at a peer stays with it and is replaced, up to a bound:
-where everybody is slow, more at once would only be slower. Waiting for a notice is worth it as long as the peer takes
-its notices; one that failed twice in a row is no longer waited for, though it still gets them.
+Each worker has a lane and goes from peer to peer. A worker that is busy with one peer for too long loses its lane to a
+new worker, up to MAX_ACTIVE_PEERS: if all peers are slow, more at once would only be slower. Delivery can be awaited;
+a peer that failed MAX_AWAITED_FAILURES times in a row is not awaited any more, but still gets its notices.
 """
 
 import asyncio
@@ -14,21 +14,21 @@ from agent_league.errors import BadAnswer, CallFailed, PeerRefused
 
 PATIENCE = 2
 MAX_WAITING = 64
-"""Notices kept for a peer that doesn't take them; older ones are dropped."""
+"""Notices queued for one peer; the oldest are dropped beyond that."""
 LANES = 8
-"""Peers that get their notices at the same time: the first have all of theirs before the last have any."""
+"""Peers that are served at the same time; the others wait for a lane."""
 LANE_SECONDS = 0.05
-"""After so long a peer no longer takes up a lane, so that slow ones hold up nobody."""
+"""Seconds after which a slow peer's lane is given to another worker."""
 MOST_AT_ONCE = 64
-"""Peers that are at their notices, with and without a lane; those that fail don't count. More of them on one machine
-would queue up there, and whatever else it is asked behind them."""
+"""Peers that are served at the same time, with or without a lane; failing ones don't count. More of them on one
+machine would queue up there, and other calls to it behind them."""
 HEARING_SECONDS = 1
-"""A peer that is at its notices for longer is late: whoever wants it to have heard of something goes on."""
+"""Seconds after which a peer that is still being served counts as late and is not awaited any more."""
 
 Send = Callable[[], Awaitable[object]]
 """Sends one notice; raises CallFailed."""
 Report = Callable[[str, CallFailed | None], None]
-"""Told of each failed notice, to whom and what went wrong; and of the first one that is taken after that (None)."""
+"""Called with the peer id and the error of each failed notice, and with None for the first delivery after that."""
 
 
 class Outbox:
@@ -44,15 +44,15 @@ class Outbox:
         self._heard = asyncio.Event()
         self._heard.set()
         self._was_late = False
-        """Whether it was with the notices before those that are under way."""
+        """Whether the peer was late in its previous run of notices."""
         self._is_late = False
-        """Whether nobody waits until it has heard of those that are under way."""
+        """Whether the peer is late in the current run, so that it isn't awaited."""
         self._lateness: asyncio.TimerHandle | None = None
         self.is_due = False
-        """Whether a worker is at it, or will be."""
+        """Whether a worker serves this outbox, or will."""
 
     def put(self, send: Send) -> None:
-        """Queues a notice."""
+        """Queue a notice."""
         self._waiting.append(send)
         if self._failures < PATIENCE:
             self._calm.clear()
@@ -61,7 +61,7 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """Notices that have yet to be sent."""
+        """Number of notices that are not sent yet."""
         return len(self._waiting)
 
     @property
@@ -69,19 +69,19 @@ class Outbox:
         return self._failures > 0
 
     async def settled(self) -> None:
-        """Waits until the peer has its notices, or has shown that it doesn't take them."""
+        """Wait until the peer has its notices, or has failed MAX_AWAITED_FAILURES times in a row."""
         await self._calm.wait()
 
     async def heard(self) -> None:
-        """Waits until the peer has its notices, or is late with them; who was late before gets no more time."""
+        """Wait until the peer has its notices or is late; doesn't wait for a peer that was late in its last run."""
         await self._heard.wait()
 
     def linger(self) -> None:
-        """It is at its notices for LANE_SECONDS already."""
+        """Start the timer that marks the peer as late; called after LANE_SECONDS of delivery."""
         self._lateness = asyncio.get_running_loop().call_later(HEARING_SECONDS - LANE_SECONDS, self._grow_late)
 
     async def deliver(self) -> None:
-        """Sends whatever waits."""
+        """Send all queued notices, one after the other."""
         if self._was_late:
             self._is_late = True
             self._heard.set()
@@ -92,7 +92,7 @@ class Outbox:
                 try:
                     await send()
                 except (PeerRefused, BadAnswer):
-                    self._taken()  # it lives, and has no use for the notice
+                    self._taken()  # the peer is alive, it only rejects this notice
                 except CallFailed as error:
                     self._failed(error)
                 else:
@@ -101,7 +101,7 @@ class Outbox:
             self.let_go()
 
     def let_go(self) -> None:
-        """Nobody is at it any more; whatever has happened, nobody waits for ever."""
+        """End the delivery and release everything that waits for it, also after an error."""
         self.is_due = self._is_late = False
         self._calm.set()
         self._heard.set()
@@ -127,7 +127,7 @@ class Outbox:
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """Where a worker is that others don't have to wait for."""
+    """The right of a worker to go from peer to peer, with the outbox it is serving and since when."""
 
     since: float
     box: Outbox | None = None
@@ -140,11 +140,11 @@ class Outboxes:
         self._report = report
         self._boxes: dict[str, Outbox] = {}
         self._due: deque[Outbox] = deque()
-        """Those that no worker is at yet, in turn."""
+        """Outboxes that wait for a worker, in order."""
         self._workers: set[asyncio.Task[None]] = set()
         self._lanes: dict[Lane, None] = {}
         self._slow: set[Outbox] = set()
-        """Those that have lost their lane, and haven't failed."""
+        """Outboxes that are served without a lane and aren't failing."""
         self._overdue: asyncio.TimerHandle | None = None
 
     def post(self, peer_id: str, send: Send) -> None:
@@ -159,23 +159,23 @@ class Outboxes:
 
     @property
     def waiting(self) -> int:
-        """Notices that have yet to be sent, to whomever."""
+        """Number of notices that are not sent yet, to all peers."""
         return sum(box.waiting for box in self._boxes.values())
 
     async def settled(self, peer_ids: Iterable[str]) -> None:
-        """Waits for the notices to these peers, as far as that is worth it."""
+        """Wait until these peers have their notices; peers that keep failing are not awaited."""
         for peer_id in peer_ids:
             if box := self._boxes.get(peer_id):
                 await box.settled()
 
     async def heard(self, peer_ids: Iterable[str]) -> None:
-        """Waits for the notices to these peers as long as none of them is late: HEARING_SECONDS, and that once."""
+        """Wait until each of these peers has its notices or is late (LATE_SECONDS)."""
         for peer_id in peer_ids:
             if box := self._boxes.get(peer_id):
                 await box.heard()
 
     async def close(self) -> None:
-        """Stops sending. Waits only where there is something to wait for: whoever closes may be in a hurry."""
+        """Stop sending: cancel the workers and wait for those that are running."""
         while self._due:
             self._due.popleft().let_go()
         self._lanes.clear()
@@ -186,7 +186,7 @@ class Outboxes:
             await asyncio.wait(workers)
 
     def _open_lane(self) -> None:
-        """Sets another worker to work, where there is some and not enough are at it."""
+        """Start another worker if an outbox waits and the limits allow it."""
         if not self._due or len(self._lanes) >= LANES or len(self._lanes) + len(self._slow) >= MOST_AT_ONCE:
             return
         loop = asyncio.get_running_loop()
@@ -199,7 +199,7 @@ class Outboxes:
             self._overdue = loop.call_later(LANE_SECONDS, self._close_overdue_lanes)
 
     async def _work(self, lane: Lane) -> None:
-        """Goes from one peer to the next as long as it has its lane."""
+        """Serve one outbox after the other, until none waits or the lane is lost."""
         now = asyncio.get_running_loop().time
         try:
             while self._due and lane in self._lanes:
@@ -212,7 +212,7 @@ class Outboxes:
             self._open_lane()
 
     def _close_overdue_lanes(self) -> None:
-        """Whoever is long at a peer stays with it, and another goes on in its place."""
+        """Take the lanes of workers that are busy for too long, and start new workers in their place."""
         loop = asyncio.get_running_loop()
         for lane in list(self._lanes):
             if lane.since + LANE_SECONDS <= loop.time():
@@ -223,14 +223,14 @@ class Outboxes:
         self._overdue = None if first is None else loop.call_at(first + LANE_SECONDS, self._close_overdue_lanes)
 
     def _leave(self, box: Outbox | None) -> None:
-        """Leaves a peer behind with the worker that is at it."""
+        """Let the current worker finish this outbox without a lane."""
         if box is not None:
             box.linger()
             if not box.is_failing:
                 self._slow.add(box)
 
     def _noted(self, peer_id: str, error: CallFailed | None) -> None:
-        """One that fails stands in nobody's way."""
+        """Pass a delivery report on; an outbox that fails no longer counts as active."""
         if error is not None:
             self._slow.discard(self._boxes[peer_id])
             self._open_lane()

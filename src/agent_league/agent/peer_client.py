@@ -1,7 +1,7 @@
-"""Manners: calling agents the way they want to be called.
+"""Calls agents in the form that they understand.
 
-An agent that we don't know yet is asked in one style after the other, within one deadline; the style that it answers to
-is remembered. The table of styles is `protocol.spellings`; what an answer says is read behind this.
+An unknown agent is called in one form after the other, within one deadline; the form that it answers to is remembered.
+The table of call forms is `protocol.tolerance`. Finds the answer in a reply, but doesn't check its fields.
 """
 
 import asyncio
@@ -35,33 +35,33 @@ from agent_league.protocol.tolerance import (
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
 PUSH_SECONDS = 0.25
-"""How long an agent that only acknowledges is given to send its answer by itself, before other styles are tried."""
+"""How long to wait for a pushed answer from an agent that only acknowledged, before other forms are tried."""
 DEAF_SECONDS = 60
-"""How long an agent that has taken a notice in no style is told such ones in its likeliest style alone."""
+"""How long an agent that refused a notice in every form gets such notices in its likeliest form only."""
 ACCEPTED = (202, 204)
-"""HTTP's own words for: it has arrived."""
+"""HTTP statuses that only acknowledge."""
 OWN_CALL = "answer in a call of its own"
 FAILURES = ("error", "failed", "failure")
 LIST_SECONDS = 1.0
-"""How long an agent may take to tell its tools."""
+"""How long an agent may take to list its tools."""
 UNKNOWN_TOOL = re.compile(
     r"(unknown|unsupported|no such|unrecognized)\W+(tool|method)|(tool|method)\b.{0,80}\b(not found|unknown|not exist)",
     re.IGNORECASE,
 )
-"""How agents say that they have no tool of that name, where no code of JSON-RPC says it."""
+"""Matches sentences that say that there is no such tool, for agents that send no JSON-RPC code."""
 
 Push = asyncio.Future[dict[str, Any]]
-"""Where an answer arrives that the agent sends by itself."""
+"""Resolves to an answer that the agent sends in a call of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is said to an agent, and what it is to answer."""
+    """A call to an agent: method, message and the expected answer."""
 
     method: str
     message: Mapping[str, Any]
     answer: str | None = None
-    """The type of the answer; None: an acknowledgement will do."""
+    """The message type of the answer; None if an acknowledgement is enough."""
 
     @property
     def protocol(self) -> str:
@@ -70,7 +70,7 @@ class Call:
 
 @dataclass(slots=True)
 class Heard:
-    """An answer as it came, and what was unusual about the way it came."""
+    """An answer as it came, and the deviations that were tolerated to find it."""
 
     message: dict[str, Any]
     noted: tuple[str, ...] = ()
@@ -78,24 +78,24 @@ class Heard:
 
 @dataclass(slots=True)
 class _Peer:
-    """What we know of one agent."""
+    """What is known of one agent: the forms it answers to, its tools, and what it refused."""
 
     style: str | None = None
-    """The style of its last new answer, or what its registration makes us expect."""
+    """The form of its latest newly answered method, or the one that its registration suggests."""
     methods: dict[str, str] = field(default_factory=dict)
-    """The style in which it has answered each method."""
+    """The form in which it has answered each method."""
     lacks: dict[str, float] = field(default_factory=dict)
-    """Methods that it took in no style, and when that was."""
+    """Notices that it refused in every form, and when (loop time)."""
     pushes: bool = False
-    """Whether its answers come in calls of their own."""
+    """Whether it sends its answers in calls of its own."""
     tools: Collection[str] | None = None
-    """The names of its tools, as it lists them; None: it wasn't asked yet."""
+    """The names of its tools, as it lists them; None if it wasn't asked yet."""
     mcp_tools: Collection[str] | None = None
-    """The same where it is asked as a real MCP server."""
+    """The same as listed over real MCP."""
     refusals: int = 0
-    """How many calls it has refused in the style in which they came."""
+    """Notices that it refused because of their form."""
     tried: set[str] = field(default_factory=set)
-    """Questions that it answered in no style at all: the combined ones aren't tried again."""
+    """Methods that it answered in no form; combined forms aren't tried again for them."""
 
     def likeliest(self, method: str) -> tuple[str, ...]:
         if method in self.methods:
@@ -110,13 +110,13 @@ class _Peer:
 
 @dataclass(slots=True)
 class _Reply:
-    """What came back, read as JSON and no further."""
+    """An HTTP reply whose body is parsed as JSON; its content is not checked yet."""
 
     status: int
     body: Any
 
     def check(self) -> None:
-        """Raises what it refuses with."""
+        """Raise PeerRefused or BadAnswer if the reply is a refusal or a failure."""
         if self.status < 400 and is_plain_result(self.body):
             return
         if (refused := refusal_in(self.body)) is not None:
@@ -131,14 +131,14 @@ class _Reply:
 
     @property
     def is_acknowledgement(self) -> bool:
-        """Whether it says no more than that the call has arrived."""
+        """Whether it only acknowledges that the call arrived."""
         result = self.body.get("result", self.body) if isinstance(self.body, dict) else None
         status = result.get("status") if isinstance(result, dict) else None
         return self.status in ACCEPTED or (isinstance(status, str) and status.lower() not in FAILURES)
 
 
 class Manners:
-    """Our outgoing calls, and what we know of the agents at the other end. Strict ones are the same to everybody."""
+    """Makes outgoing calls and remembers which form each agent understands; with `strict`, only the canonical one."""
 
     def __init__(self, carrier: Carrier, *, strict: bool = False, meter: Meter | None = None) -> None:
         self._carrier = carrier
@@ -146,10 +146,10 @@ class Manners:
         self.strict = strict
         self._numbers = itertools.count(1)
         self._peers: dict[tuple[str, str], _Peer] = {}
-        """By address and protocol: our own manager is told of a match in either, and knows both."""
+        """By address and protocol: our own manager gets reports in both, and knows both."""
 
     def expect(self, endpoint: str, style: str) -> None:
-        """The style that an agent has shown of itself, though not in an answer."""
+        """Set the form to try first with an agent, unless it is known by an answer already."""
         for protocol in (PROTOCOL_V1, PROTOCOL_V2):
             peer = self._peer(endpoint, protocol)
             if peer.style is None and style in STYLE_BY_NAME:
@@ -158,7 +158,10 @@ class Manners:
     async def ask(
         self, endpoint: str, call: Call, limit: float, bearer: str | None = None, push: Push | None = None
     ) -> Heard:
-        """The answer, wherever it stands; raises CallFailed."""
+        """Make a call and return its answer, wherever it is in the reply; raises CallFailed.
+
+        `limit` is in seconds for all forms together; `push` resolves if the agent answers in a call of its own.
+        """
         return await self._meter.calling(endpoint, call.method, self._ask(endpoint, call, limit, bearer, push))
 
     async def _ask(self, endpoint: str, call: Call, limit: float, bearer: str | None, push: Push | None) -> Heard:
@@ -198,9 +201,9 @@ class Manners:
     async def tell(
         self, endpoint: str, call: Call, limit: float, bearer: str | None = None, *, insist: bool = True
     ) -> Any:
-        """Says something that is only acknowledged; the reply, whatever it is. Raises CallFailed.
+        """Send a notice, which is only acknowledged, and return the body of the reply; raises CallFailed.
 
-        Without `insist`, an agent that has no such method in its own style is left alone.
+        Without `insist`, only the agent's likeliest form is tried.
         """
         return await self._meter.calling(
             endpoint, call.method, self._tell(endpoint, call, limit, bearer, insist=insist)
@@ -237,7 +240,7 @@ class Manners:
         raise _with_all(failures[0], failures) if failures else no_answer(endpoint, limit)
 
     async def is_there(self, endpoint: str, limit: float) -> bool:
-        """Whether anybody is at an address, whatever it answers or not."""
+        """Whether an address accepts connections, whatever it answers."""
         try:
             await self._carrier.exchange(endpoint, encode_request("ping", {}, next(self._numbers)), limit)
         except PeerUnreachable:
@@ -247,20 +250,20 @@ class Manners:
         return True
 
     def lacks(self, endpoint: str, method: str) -> bool:
-        """Whether an agent has shown that it takes no such notice, in whatever style."""
+        """Whether an agent has refused this notice in every form."""
         return method in self._peer(endpoint, PROTOCOL_V2).lacks
 
     def count_refusals(self, endpoint: str) -> int:
-        """How many notices an agent has refused so far because of their style; it grows while others are tried."""
+        """Number of notices that an agent has refused because of their form; grows while forms are tried."""
         return self._peer(endpoint, PROTOCOL_V2).refusals
 
     def unusual(self, endpoint: str, call: Call) -> tuple[str, ...]:
-        """What is noted of the way in which an agent takes such a call."""
+        """The deviations of the form in which an agent takes this call."""
         peer = self._peer(endpoint, call.protocol)
         return _unusual(self._styles(peer, call)[0], call) if call.method in peer.methods else ()
 
     def frame(self, call: Call, style: str) -> bytes:
-        """A notice, encoded once for all who are known by this style."""
+        """Encode a notice once for all agents that use this form."""
         return self._styles(_Peer(style), call)[0].request(call.method, call.message, next(self._numbers))
 
     def _peer(self, endpoint: str, protocol: str) -> _Peer:
@@ -270,7 +273,7 @@ class Manners:
         return peer
 
     def _styles(self, peer: _Peer, call: Call) -> tuple[Style, ...]:
-        """The styles in which to say it, the likeliest first."""
+        """The forms to try for a call, the likeliest first."""
         if self.strict:
             return styles_for(call.method, call.protocol)[:1]
         listed = () if call.method in peer.methods else _named_by(peer.mcp_tools, call.method)
@@ -293,9 +296,9 @@ class Manners:
         limit: float,
         bearer: str | None,
     ) -> None:
-        """After the call of a tool failed: has those come next that the agent lists, which it is asked for once.
+        """After a failed tool call, move the tools that the agent lists to the front; the list is fetched once.
 
-        One that is there and fails is called with the message as its one argument.
+        A tool that exists but fails is called again with the message as its one argument.
         """
         if _is_tool_call(style):
             if peer.tools is None and limit > 0:
@@ -316,7 +319,7 @@ class Manners:
         limit: float,
         bearer: str | None,
     ) -> Collection[str]:
-        """The tools that an agent lists; none where it doesn't understand that."""
+        """Fetch the names of an agent's tools; empty if it doesn't understand the request."""
         frame = encode_request(TOOL_LIST, params, next(self._numbers))
         with suppress(CallFailed):
             status, body = await self._carrier.exchange(endpoint, frame, min(limit, LIST_SECONDS), bearer, headers)
@@ -324,7 +327,7 @@ class Manners:
         return ()
 
     def _find(self, reply: _Reply, style: Style, call: Call, *, may_push: bool) -> Heard | None:
-        """The answer in a reply; None where the agent may still send it."""
+        """Find the answer in a reply; None if the agent may still push it. Raises CallFailed."""
         wanted = str(call.answer)
         if style is SEEDS and is_plain_result(reply.body) and reply.body["result"].get("message_type") == wanted:
             return Heard(reply.body["result"])
@@ -358,7 +361,7 @@ class Manners:
 
 
 class _Turns:
-    """The styles of one call, each in its turn; what an agent says of one may bring others forward."""
+    """The forms that are left to try for one call; the agent's errors change their order."""
 
     def __init__(self, styles: Sequence[Style], method: str) -> None:
         self._left = list(styles)
@@ -369,7 +372,7 @@ class _Turns:
             yield self._left.pop(0)
 
     def drop_after(self, style: Style, error: CallFailed) -> None:
-        """A method that was known, and answered something else, isn't called by the same name in another frame."""
+        """Drop the forms that call the same method name in another frame, if the agent knew the method."""
         if style.frame is Frame.PARAMS and not _may_be_frame(error):
             name = style.name_of(self._method)
             self._left = [
@@ -379,14 +382,11 @@ class _Turns:
             ]
 
     def bring_forward(self, *styles: Style) -> None:
-        """These come next."""
+        """Try these forms next."""
         self._left = [*styles, *(style for style in self._left if style not in styles)]
 
     def prefer(self, error: CallFailed, tools: Collection[str]) -> None:
-        """After the call of a tool: those that the agent lists come first, then all other calls of tools.
-
-        The latter only where it says that it misses no more than the name.
-        """
+        """Sort listed tools first; then other tool calls, if the agent said that only the name is unknown."""
         is_name = _is_unknown_tool(error)
         self._left.sort(
             key=lambda style: (not _is_listed(style, self._method, tools), not (is_name and _is_tool_call(style)))
@@ -398,12 +398,12 @@ def _is_tool_call(style: Style) -> bool:
 
 
 def _is_listed(style: Style, method: str, tools: Collection[str] | None) -> bool:
-    """Whether a style calls a tool that the agent lists."""
+    """Whether a form calls a tool that the agent lists."""
     return _is_tool_call(style) and style.name_of(method) in (tools or ())
 
 
 def _named_by(tools: Collection[str] | None, method: str) -> tuple[Style, ...]:
-    """The styles that call a tool which a real MCP server lists."""
+    """The MCP forms that call a tool which the server lists."""
     if not tools:
         return ()
     return tuple(style for style in MCP_NAMED if style.knows(method) and style.name_of(method) in tools)
@@ -417,14 +417,14 @@ def _tool_names(body: Any) -> frozenset[str]:
 
 
 async def _comes(push: Push | None, seconds: float) -> bool:
-    """Whether an answer comes in a call of the agent's own, within so many seconds."""
+    """Wait up to `seconds` for a pushed answer; returns whether it is there."""
     if push is not None and not push.done():
         await asyncio.wait({push}, timeout=max(seconds, 0))
     return push is not None and push.done()
 
 
 def _taken(answer: dict[str, Any], peer: _Peer, call: Call, acknowledged: Sequence[Style]) -> Heard:
-    """An answer of the agent's own accord; where it acknowledged several styles, nobody knows which it understood."""
+    """Take a pushed answer; remember the form only if the agent acknowledged a single one."""
     if len(acknowledged) == 1:
         peer.learn(call.method, acknowledged[0])
         peer.pushes = True
@@ -432,9 +432,10 @@ def _taken(answer: dict[str, Any], peer: _Peer, call: Call, acknowledged: Sequen
 
 
 def _may_be_style(error: CallFailed, peer: _Peer, call: Call) -> bool:
-    """Whether an agent may answer the same in another style.
+    """Whether an agent may answer the same call in another form.
 
-    Who refuses with a LEAGUE_ERROR has understood. Where such a call was answered before, only the name may be wrong.
+    An agent that refuses with a LEAGUE_ERROR has understood the form. If it has answered this method before, only an
+    unknown name is a reason to try other forms.
     """
     if not isinstance(error, PeerRefused | BadAnswer) or (isinstance(error, PeerRefused) and not _frame_error(error)):
         return False
@@ -442,13 +443,13 @@ def _may_be_style(error: CallFailed, peer: _Peer, call: Call) -> bool:
 
 
 def _with_all(error: CallFailed, failures: Sequence[CallFailed]) -> CallFailed:
-    """The failure that is told, with those of all forms."""
+    """Attach the failures of all forms to the one that is raised."""
     error.tried = tuple(failures)
     return error
 
 
 def knows_no_form(error: CallFailed) -> bool:
-    """Whether every form of a call was answered with: no such method here."""
+    """Whether the agent answered every form of a call with "unknown method"."""
     return all(isinstance(one, PeerRefused | BadAnswer) and _is_unknown_method(one) for one in error.tried or (error,))
 
 
@@ -464,12 +465,12 @@ def _is_unknown_method(error: CallFailed) -> bool:
 
 
 def _may_be_frame(error: CallFailed) -> bool:
-    """Whether an agent may have missed the message where it looks for it, by what it says."""
+    """Whether the error suggests that the agent looked for the message in another place."""
     return _is_unknown_method(error) or error.message.startswith(("HTTP 4", "HTTP 5")) or "message" in error.message
 
 
 def _is_failed_tool(error: CallFailed) -> bool:
-    """Whether a tool failed, wants other arguments, or isn't there, in the words of MCP."""
+    """Whether MCP reports that a tool failed, wants other arguments or doesn't exist."""
     result = error.answer.get("result") if isinstance(error.answer, dict) else None
     fault = _frame_error(error)
     wants_others = isinstance(fault, dict) and fault.get("code") == FrameCode.INVALID_PARAMS
@@ -484,7 +485,7 @@ def _is_unknown_tool(error: CallFailed) -> bool:
 
 
 def _is_breakdown(error: CallFailed) -> bool:
-    """Whether an agent knew what it was asked, and failed at it: whatever else it acknowledged, this is its answer."""
+    """Whether an agent understood the call and failed; this counts more than its acknowledgement of other forms."""
     return isinstance(error, PeerRefused | BadAnswer) and not (
         isinstance(error, OtherAnswer) or _is_unknown_method(error)
     )
@@ -495,6 +496,6 @@ def _frame_error(error: CallFailed) -> Any:
 
 
 def _unusual(style: Style, call: Call) -> tuple[str, ...]:
-    """What is noted of a style that isn't ours; in `league.v1` there is only the bare one."""
+    """The deviation of a form that is not the protocol's first; for `league.v1` that is the bare one."""
     usual = styles_for(call.method, call.protocol)[0]
     return () if style is usual else (f"called as {style.shown(call.method)}",)

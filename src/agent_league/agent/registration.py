@@ -1,4 +1,4 @@
-"""Belonging to a league: an agent registers with the manager, comes back as itself, and notices when that is gone.
+"""An agent's registration with a league: registers, resumes after a restart, checks callers, watches the manager.
 
 Shared by referees and players; knows neither.
 """
@@ -35,15 +35,15 @@ from agent_league.protocol.v1.translation import registration_to_v1
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
 
 Remark = Callable[[str], None]
-"""Takes a sentence for the person at the terminal."""
+"""Shows a sentence to the person at the terminal."""
 PATIENT_FAILURES = 5
-"""About a second and a half: an agent started together with its manager has no reason to complain."""
+"""About a second and a half, so that an agent started together with its manager doesn't complain."""
 GRACE_SECONDS = 2
-"""How long a call that overtakes the manager's answer to our registration is kept waiting."""
+"""How long a call that arrives before the manager's answer to our registration has to wait."""
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
-"""As long as the manager hasn't told the time, nothing counts as expired."""
+"""Stands for the manager's time as long as that is unknown, so that no token counts as expired."""
 ASK_SECONDS = 2.0
-"""How often the manager is asked what o'clock it is, at most, and how long that may take."""
+"""Minimum seconds between two questions for the manager's time, and the time limit of each."""
 KEPT_CHECKS = 64
 LONGEST_ADDRESS = 200
 STRANGERS = (
@@ -52,11 +52,11 @@ STRANGERS = (
     ErrorCode.PLAYER_NOT_REGISTERED,
     ErrorCode.REFEREE_NOT_REGISTERED,
 )
-"""What a manager says to somebody whom it doesn't know, or no longer."""
+"""Error codes of a manager that doesn't know this agent, or no longer does."""
 WELCOMES = ("NONE", "OK", "SUCCESS")
-"""What else may stand for ACCEPTED beside an id, or be missing."""
+"""Statuses beside an id that count as ACCEPTED; NONE is a missing status."""
 UNSUPPORTED_GAME = "Unsupported game type"
-"""The protocol's words for a league of a game that the applicant doesn't name."""
+"""The protocol's reason for rejecting an applicant that doesn't name the league's game."""
 OTHER_GAME = (
     '; you take {games}. Name the league\'s game too, or "*" for any: `games` of play(), --game of a command, or '
     "game_types in the configuration"
@@ -64,7 +64,7 @@ OTHER_GAME = (
 
 
 class Credentials(Protocol):
-    """Where an agent keeps what it must know to come back as itself."""
+    """Stores what an agent needs to resume its registration after a restart."""
 
     def load(self) -> dict[str, Any]: ...
     def save(self, content: dict[str, Any]) -> None: ...
@@ -72,7 +72,7 @@ class Credentials(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Applicant:
-    """What an agent says of itself when it applies."""
+    """What an agent says of itself when it registers."""
 
     role: Role
     wanted_id: str
@@ -81,13 +81,13 @@ class Applicant:
     game_types: tuple[str, ...]
     endpoint: str
     limit: float
-    """How long the manager may take to answer."""
+    """Seconds that the manager may take to answer."""
     league_id: str | None = None
-    """The league to insist on; None: whichever the manager has."""
+    """The league to register for; None for whichever the manager has."""
     more: Mapping[str, Any] = field(default_factory=dict)
     protocol: str = PROTOCOL_V2
     v1_name: str = ""
-    """The last part of its address, where it speaks `league.v1`."""
+    """The last part of its address in `league.v1`."""
 
     @property
     def method(self) -> str:
@@ -95,7 +95,7 @@ class Applicant:
 
     @property
     def answer(self) -> str:
-        """The type of the manager's answer."""
+        """The message type of the manager's answer."""
         return (v2.LeagueRegisterResponse if self.role is Role.PLAYER else v2.RefereeRegisterResponse).TYPE
 
     def write(self, agent_id: str, timestamp: str, credentials: Mapping[str, Any]) -> Message:
@@ -121,7 +121,7 @@ class Applicant:
 
 
 class Session:
-    """An agent's side of its registration."""
+    """An agent's side of its registration with one league: identity, token, and the manager's address and keys."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Session:
         self._manager = manager
         self._allowed_hosts = allowed_hosts
         self._elsewhere: str | None = None
-        """Where the manager listens as well, or instead, by its own signature."""
+        """A second address of the manager, from a token that it signed."""
         self._since = 0.0
         self._applicant = applicant
         self._manners = manners
@@ -155,27 +155,27 @@ class Session:
         self._heard = 0.0
         self._called = asyncio.Event()
         self._zero = EVER
-        """What o'clock it was at the manager's when our loop began."""
+        """The manager's time at loop time 0."""
         self._asking = asyncio.Lock()
         self._asked = -ASK_SECONDS
         self._referees: dict[str, str] = {}
         self._public_key: Any = None
         self._manager_machines: frozenset[str] = frozenset()
-        """Whence a manager without a key may call: where its name led when we registered."""
+        """IP addresses from which a manager without a key may call: resolved when we registered."""
         self._match_key: str | None = None
         self._verifier: Verifier | None = None
         self._good: dict[tuple[str, ...], float] = {}
-        """Tokens that were found good, with what they were shown for: until when they are, by our loop's time."""
+        """Verified tokens, each with what it was shown for -> expiry in loop time."""
         self._has_registered = False
-        """Whether a manager has taken us in since we were started: whose it is is decided then."""
+        """Whether a manager has accepted us in this process; decides whether a missing key is an error."""
         self.agent_id = applicant.wanted_id
         self.token: str | None = None
         self.league_id: str | None = None
         self._answered = asyncio.Event()
-        """Set unless a registration is under way."""
+        """Set unless a registration is running."""
         self._answered.set()
         self.registered = asyncio.Event()
-        """Set as long as we have a place in a league, also from an earlier life of this agent."""
+        """Set while we are registered, also if the registration was loaded from the credentials."""
         known = self._recall()
         self._kept = known is not None
         self._key = known or secrets.token_hex(32)
@@ -186,19 +186,19 @@ class Session:
 
     @property
     def manager(self) -> str:
-        """Where the manager is called."""
+        """The address at which the manager is called."""
         return self._manager
 
     def try_elsewhere(self) -> None:
-        """After a call that nobody answered: the next goes to where the manager says that it is, and then back again.
+        """After an unanswered call, switch between the configured address and the one that the manager signed.
 
-        What it says is signed, but seen from its own side: behind a proxy its address may be of no use to us.
+        The signed one is the manager's own view: behind a proxy we may be unable to reach it.
         """
         if self._elsewhere is not None:
             self._manager, self._elsewhere = self._elsewhere, self._manager
 
     def _note_address(self, token: str) -> None:
-        """Notes where the manager listens, by a token that was found good."""
+        """Record the manager's address from a verified token, if it is newer and may be called."""
         told = self._verifier.manager_address(token) if self._verifier else None
         if told is None or told[1] <= self._since:
             return
@@ -218,33 +218,33 @@ class Session:
         self._elsewhere = address
 
     async def hear(self, bearer: str | None) -> None:
-        """Looks at the token beside a call that needs none: the manager's tells where it is."""
+        """Learn the manager's address from the token beside a call that needs none; a bad token is ignored."""
         if bearer is not None and self._verifier is not None:
             with suppress(Refusal):
                 await self.check_manager(bearer)
 
     @property
     def has_key(self) -> bool:
-        """Whether the manager signs what it says, as ours do."""
+        """Whether the manager signs its calls, as ours do."""
         return self._public_key is not None
 
     @property
     def verifies_callers(self) -> bool:
-        """Whether it matters who calls: a practice player answers anybody."""
+        """Whether callers are verified; a practice player answers any caller."""
         return self._verify
 
     @property
     def is_with_stranger(self) -> bool:
-        """Whether the manager that took us in isn't one of ours: its answer to our registration had no key."""
+        """Whether we are registered with a foreign manager: its answer to our registration had no key."""
         return self.registered.is_set() and not self.has_key
 
     @property
     def season(self) -> str | None:
-        """What tells our league from another one under the same id: its manager's public key."""
+        """The manager's public key as text, which tells our league from another one with the same id."""
         return _text(self._public_key.get("x")) if isinstance(self._public_key, dict) else None
 
     async def register(self) -> None:
-        """Registers, waiting for the manager where it must; raises LeagueFailed where it refuses for good."""
+        """Register, retrying until the manager answers; raises LeagueFailed on a final refusal."""
         self._answered.clear()
         try:
             await self._register()
@@ -281,7 +281,7 @@ class Session:
             return
 
     async def _apply(self, request: Message) -> dict[str, Any]:
-        """The manager's answer, in our own words; in whatever style it wants to be asked."""
+        """Send the registration and return the manager's answer with canonical field names; raises CallFailed."""
         message = request.to_wire()
         if self._applicant.protocol == PROTOCOL_V1:
             now, conversation_id = self._clock.now(), str(uuid4())
@@ -299,13 +299,13 @@ class Session:
         return answer
 
     async def renew(self, stale: str | None) -> None:
-        """Gets a new token in place of one that the manager doesn't take; once, however many calls found out."""
+        """Register again to replace a token that the manager refused; once, even if many calls ask for it."""
         async with self._renewing:
             if self.token == stale:
                 await self.register()
 
     def leave(self) -> None:
-        """Puts away what belongs to a league that is over; the next one may give us another id, and gets a new key."""
+        """Forget a league that is over; the next one may give us another id, and gets a new application key."""
         if self.token:
             self._key, self._kept = secrets.token_hex(32), False
         self.token = self.league_id = None
@@ -315,7 +315,10 @@ class Session:
         self.registered.clear()
 
     async def ready(self) -> None:
-        """Lets a call through once we are registered; the first may overtake the manager's answer."""
+        """Wait up to GRACE_SECONDS for the registration: the first calls may arrive before its answer.
+
+        Raises a Refusal if it takes longer.
+        """
         if self.registered.is_set():
             return
         try:
@@ -325,7 +328,7 @@ class Session:
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"{self.agent_id} is not registered yet") from None
 
     def check_league(self, league_id: str | None) -> None:
-        """Raises a Refusal where a message is for another league."""
+        """Raise a Refusal if a message is for another league."""
         if self.league_id and league_id not in (None, self.league_id):
             raise Refusal(
                 ErrorCode.LEAGUE_NOT_FOUND,
@@ -334,9 +337,9 @@ class Session:
             )
 
     async def check_manager(self, bearer: str | None) -> None:
-        """Raises a Refusal unless the manager's signature vouches for its call.
+        """Raise a Refusal unless a call comes from the manager, by its signed token or else by its machine.
 
-        One that overtakes the manager's answer to our registration is judged by that answer, not by an earlier one.
+        While a registration is running, a call that fails is checked again after the manager's answer.
         """
         try:
             await self._check_manager(bearer)
@@ -361,19 +364,19 @@ class Session:
         self._heard = self._time()
 
     def _check_machine(self) -> None:
-        """Raises a Refusal unless the call comes from where the manager was when we registered."""
+        """Raise a Refusal unless the call comes from a machine of the manager, as resolved when we registered."""
         check_machine(self._manager_machines, f"the league manager at {self._manager}")
 
     def check_asker(self, machines: Collection[str]) -> None:
-        """Raises a Refusal unless a result comes from a machine that has asked us in its match, or from the manager's.
+        """Raise a Refusal unless a result comes from a machine that called us in its match, or from the manager's.
 
-        Under a manager of ours, and where it doesn't matter who calls, there are other proofs or none.
+        Checked under a foreign manager only; our own gives its referees tokens.
         """
         if self._verify and self.is_with_stranger:
             check_machine({*machines, *self._manager_machines}, "the referee that has asked us in this match")
 
     async def check_match(self, token: str | None, match_id: str, referee_id: str) -> None:
-        """Raises a Refusal unless the manager's signature vouches for the referee of this match."""
+        """Raise a Refusal unless the token shows that the manager gave this match to this referee."""
         if (verifier := self._verifier) is not None:
             given = token or _missing(
                 "'auth_token' must hold the match token that the manager gave this referee"
@@ -396,7 +399,7 @@ class Session:
             self._remember((given, match_id, referee_id), good_until)
 
     def _is_known(self, *shown: str) -> bool:
-        """Whether just this was found good before, and still is."""
+        """Whether this token was verified for the same use before, and has not expired."""
         good_until = self._good.get(shown)
         return good_until is not None and self._time() < good_until
 
@@ -406,13 +409,13 @@ class Session:
         self._good[shown] = good_until - self._zero.timestamp()
 
     def caller(self, bearer: str | None) -> str | None:
-        """The sender to whom the manager's signature gives a token; nobody is asked for it."""
+        """The sender that a token was signed for; None if unknown. Makes no call."""
         if bearer is None or self._verifier is None:
             return None
         return self._verifier.shown_by(bearer, agent_id=self.agent_id)
 
     def audience(self, bearer: str | None) -> frozenset[Caller] | None:
-        """As whom a token's bearer may call; None where it came without one, or where nothing can be verified."""
+        """The kinds of callers that a token's bearer may act as; None without a token or without the manager's key."""
         if bearer is None or self._verifier is None:
             return None
         caller = self.caller(bearer)
@@ -423,11 +426,11 @@ class Session:
         return frozenset({Caller.ANYBODY})
 
     def vouch(self, token_hashes: Mapping[str, str | None]) -> None:
-        """The manager says by which token of its own the referee of each match is known, where it is."""
+        """Set the token hashes by which the manager identifies the referee of each match."""
         self._referees = {match_id: token_hash for match_id, token_hash in token_hashes.items() if token_hash}
 
     async def _in_time(self, check: Callable[..., float]) -> float:
-        """A token that seems to have expired is checked again once the manager has told what o'clock it is."""
+        """Run a token check; if the token seems expired, ask for the manager's time and check again."""
         try:
             return check(now=self._now())
         except Expired:
@@ -439,7 +442,7 @@ class Session:
             return check(now=self._now())
 
     async def until(self, done: asyncio.Event, quiet_seconds: float, completed: Callable[[], None]) -> None:
-        """Waits for the end of the league, and looks after the manager meanwhile."""
+        """Wait for `done` and watch the manager meanwhile; calls `completed` if it says that the league is over."""
         watching = asyncio.create_task(self._watch(quiet_seconds, completed))
         waiting = asyncio.create_task(done.wait())
         try:
@@ -452,7 +455,7 @@ class Session:
             await asyncio.wait({watching, waiting})
 
     async def _watch(self, quiet_seconds: float, completed: Callable[[], None]) -> None:
-        """Asks for a manager from whom nothing was heard for long; registers again where it has forgotten us."""
+        """Query the manager whenever it has not called for `quiet_seconds`; retries with a growing delay."""
         loop = asyncio.get_running_loop()
         self._heard = loop.time()
         failures = 0
@@ -463,7 +466,7 @@ class Session:
                 failures = await self._look_after(failures, completed)
 
     async def _look_after(self, failures: int, completed: Callable[[], None]) -> int:
-        """One question to the manager; how often in a row it has gone unanswered."""
+        """Query the manager once, and register again if it has forgotten us; returns the failures in a row."""
         token = self.token
         if self._applicant.protocol == PROTOCOL_V1:
             return await self._look_after_in_v1(failures)
@@ -486,7 +489,7 @@ class Session:
         return 0
 
     async def _look_after_in_v1(self, failures: int) -> int:
-        """Its only question is the registration; who is known is told again what it may have missed."""
+        """The same in `league.v1`, whose only query is a repeated registration; returns the failures in a row."""
         request = self._applicant.write(self.agent_id, format_utc(self._clock.now()), {})
         try:
             answer = await self._apply(request)
@@ -501,14 +504,14 @@ class Session:
         return 0
 
     async def _rest(self, seconds: float) -> None:
-        """Waits before the next try; a call from the manager shows that it is back."""
+        """Wait before the next try, less if the manager calls meanwhile."""
         self._called.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._called.wait()
 
     async def _ask(self, limit: float) -> dict[str, Any]:
-        """A small question, whose answer tells the time as well."""
+        """Send a small query and set the clock by its answer; raises CallFailed."""
         question = v2.LeagueQuery.write(
             sender=self.sender,
             timestamp=format_utc(self._clock.now()),
@@ -524,7 +527,7 @@ class Session:
         return answer
 
     def _tell_of(self, failures: int, error: CallFailed) -> None:
-        """Now and then in the log, once at the terminal."""
+        """Report an unreachable manager: now and then in the log, once at the terminal."""
         if failures in (1, 5) or failures % 20 == 0:
             self._log.warning("manager_not_there", manager=self._manager, message=error.message)
         if failures == PATIENT_FAILURES:
@@ -541,7 +544,7 @@ class Session:
             raise LeagueFailed(f"{self._manager} rejected the registration: {str(why)[:500]}{remedy}")
         agent_id = answer.get(f"{self._applicant.role}_id")
         if str(status).upper() in WELCOMES and not self._manners.strict:
-            status = "ACCEPTED"  # who gives an id and refuses nothing has accepted
+            status = "ACCEPTED"  # an id without a refusal means acceptance
         if status != "ACCEPTED" or not isinstance(agent_id, str):
             raise LeagueFailed(f"{self._manager} answered the registration with {str(redacted(answer))[:200]!r}")
         if not is_safe_name(agent_id):
@@ -557,13 +560,13 @@ class Session:
         self._log.info("registered", agent_id=agent_id, league_id=self.league_id)
 
     def _take_token(self, token: Any) -> None:
-        """Ours from now on; another manager's may have a form of which nobody could tell that it is one."""
+        """Set our token and hide it in the log, which can't recognise the tokens of foreign managers by itself."""
         self.token = _text(token)
         if self.token:
             self._log.conceal(self.token)
 
     def _trust(self, public_key: Any, match_key: str | None) -> None:
-        """From here on only these keys' signatures count; a manager without one can't be told from others."""
+        """Verify callers by these keys from now on; raises LeagueFailed if a manager that had a key has none."""
         if self._has_registered and self.has_key and public_key is None:
             raise LeagueFailed(
                 f"{self._manager} signed what it said when we registered, and now it doesn't: another manager may be"
@@ -579,7 +582,7 @@ class Session:
             raise LeagueFailed(f"{self._manager} sent a public key that can't be used: {error}") from None
 
     def _set_clock(self, manager_time: str | None) -> None:
-        """What is valid and what has expired goes by the manager's clock; ours may be wrong."""
+        """Set the manager's time, by which tokens expire; our own clock may be wrong."""
         told = parse_utc(manager_time) if manager_time else None
         if told is not None:
             self._zero = told - timedelta(seconds=self._time())
@@ -594,7 +597,7 @@ class Session:
         return self._zero + timedelta(seconds=self._time())
 
     def _recall(self) -> str | None:
-        """Takes up an earlier life; its key, where it had one."""
+        """Resume the stored registration; returns the stored application key, if any."""
         try:
             saved = self._credentials.load()
         except DamagedFile as error:
@@ -606,9 +609,9 @@ class Session:
             self.agent_id = agent_id
             self._take_token(saved.get("auth_token"))
             self.league_id = _text(saved.get("league_id"))
-            with suppress(LeagueFailed):  # somebody has edited the file: the manager will tell the key again
+            with suppress(LeagueFailed):  # an edited file: the manager will send the key again
                 self._trust(saved.get("public_key"), _text(saved.get("match_key")))
-                if self.has_key or not self._verify:  # whence another manager may call is found out when we register
+                if self.has_key or not self._verify:  # a foreign manager's machines are resolved when we register
                     self.registered.set()
         return key
 
@@ -630,7 +633,7 @@ class Session:
 
 
 def _text(value: Any) -> str | None:
-    """A string from somebody else's message; anything else is none."""
+    """The value if it is a string, else None."""
     return value if isinstance(value, str) else None
 
 

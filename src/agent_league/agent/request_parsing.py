@@ -1,7 +1,7 @@
-"""Reception: from whatever arrives to a method of ours and its message, and the way back.
+"""Parses arriving requests of any form into a method of ours and its message, and builds the answers.
 
-Knows frames and the table of spellings; what a message says is checked behind it. A request is answered in the shape in
-which it was asked.
+Knows frames and the table of `protocol.tolerance`; the content of a message is checked by the dispatcher. A request is
+answered in the form in which it came.
 """
 
 from collections.abc import Collection, Mapping
@@ -45,15 +45,15 @@ from agent_league.protocol.v2.errors import LeagueError
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
 FLAT_BODY = "a flat body"
-"""Noted of a registration whose fields stand side by side, in no message."""
+"""The deviation of a registration whose fields are at the top level of the body, without a message."""
 ACKNOWLEDGED = ""
-"""In place of a method: there is nothing to do but to acknowledge it."""
+"""In place of a method: the message is only acknowledged."""
 STYLE_OF_FRAME = {Frame.MESSAGE: "handler", Frame.ARGUMENTS: "tool", Frame.BARE: "bare"}
 
 
 @dataclass(slots=True)
 class Asked:
-    """One request, as we understand it."""
+    """One request under our own method name, with what is needed to answer it in its own form."""
 
     method: str
     params: Mapping[str, Any]
@@ -62,20 +62,20 @@ class Asked:
     frame: Frame = Frame.PARAMS
     how: How = PLAINLY
     original: Mapping[str, Any] | None = None
-    """The message of `league.v1` that this one stands for."""
+    """The `league.v1` message that was translated into `params`; None for `league.v2`."""
     clock: Clock = field(default_factory=SystemClock)
-    """Tells the time of a reply in `league.v1`."""
+    """Gives the timestamp of a reply in `league.v1`."""
     fault: Refusal | None = None
-    """Why that can't be understood."""
+    """Why the `league.v1` message could not be translated."""
     has_bearer: bool = False
-    """Whether a token came beside it."""
+    """Whether a token came in the HTTP header."""
 
     def worded(self, reply: Any) -> Any:
-        """The reply in the words of the request's protocol."""
+        """Translate a reply to the protocol of the request."""
         return reply if self.original is None else translation.reply_to_v1(reply, self.original, self.clock.now())
 
     def answer(self, reply: Any) -> Any:
-        """The reply in the shape of the request; a TypeError where it can't be written as JSON."""
+        """Put a reply into the form of the request; raises TypeError if it can't be written as JSON."""
         reply = self.worded(reply)
         if self.frame is Frame.BARE:
             return reply
@@ -87,7 +87,7 @@ class Asked:
 
 
 class Reception:
-    """What one agent understands: its tools, under all the names that the table has for them."""
+    """Parses the calls to one agent: its methods, under all names and forms of the table."""
 
     def __init__(self, role: Role, tools: Collection[str], *, strict: bool = False, clock: Clock | None = None) -> None:
         self._role = role
@@ -97,7 +97,7 @@ class Reception:
         self._letters = {name: _letter_of(kind.TYPE) for name in tools if (kind := METHODS[name].request)}
 
     def read(self, frame: Any, path: str | None = None) -> Asked:
-        """What is asked for; raises FrameError."""
+        """Parse a frame; raises JsonRpcError. `path` is REGISTER_PATH or RUN_PATH if it was posted there."""
         if path is None and (to_the_letter := self._to_the_letter(frame)):
             return to_the_letter
         if path == RUN_PATH:
@@ -110,18 +110,18 @@ class Reception:
             return asked
         flat = (FLAT_BODY, *([] if "game_types" in frame else ["no 'game_types'"])) if is_flat else ()
         noted = (f"POST {REGISTER_PATH}", *flat, *asked.how.noted[1:])
-        return replace(asked, how=How(noted=noted))  # it says nothing of how the agent wants to be called
+        return replace(asked, how=How(noted=noted))  # the path doesn't show how the agent wants to be called
 
     def _read_start(self, frame: Any) -> Asked:
-        """What is posted where only starts of matches are, with or without a frame."""
+        """Parse what is posted to RUN_PATH: the start of a match, with or without a frame."""
         is_bare = isinstance(frame, dict) and "jsonrpc" not in frame and not self._strict
         asked = self._understood(Frame.BARE, RUN_PATH.strip("/"), frame, None) if is_bare else self._read(frame)
-        if asked.method != "start_match":  # whoever posts a start waits for the result, and nobody else may
+        if asked.method != "start_match":  # this path answers with the result of a match
             raise self._unknown(asked.method)
         return asked
 
     def _to_the_letter(self, frame: Any) -> Asked | None:
-        """A request just as we would write it; whatever else it may be is for others to find out."""
+        """The fast path: parse a request in exactly our own form; None for any other."""
         if not isinstance(frame, dict) or frame.get("jsonrpc") != "2.0":
             return None
         method, params, request_id = frame.get("method"), frame.get("params"), frame.get("id")
@@ -146,7 +146,7 @@ class Reception:
         return self._spelled(request)
 
     def _is_plain(self, method: str, params: Mapping[str, Any]) -> bool:
-        """Whether it is in our own form, so far."""
+        """Whether method, message type and key field are in our own form."""
         if method not in self._tools:
             return False
         kind = METHODS[method].request
@@ -157,7 +157,7 @@ class Reception:
         return not _is_v1(params) and not is_own_word(method, params["message_type"])
 
     def _spelled(self, request: jsonrpc.Request) -> Asked:
-        """A framed request whose message may be elsewhere, under another name."""
+        """Parse a JSON-RPC request with another method name or with the message in another place."""
         frame, name, message = Frame.PARAMS, request.method, request.params
         if name == TOOL_CALL and isinstance(message, dict):
             frame, name, message = Frame.ARGUMENTS, str(message.get("name")), message.get("arguments")
@@ -204,7 +204,7 @@ class Reception:
         return Asked(method, params, request_id, is_notification, frame, how)
 
     def _method(self, name: str, message: Mapping[str, Any]) -> str:
-        """Our own method: by the name, else by the type of the message, else by what only one message has."""
+        """Find our own method: by name, else by message type, else by `player_meta` or `referee_meta`."""
         by_meta = next((METHOD_OF_META[meta] for meta in METHOD_OF_META if meta in message), None)
         for method in (METHOD_OF_NAME.get(name), METHOD_OF_TYPE.get(str(message.get("message_type"))), by_meta):
             if method is not None and method in self._tools:
@@ -217,13 +217,13 @@ class Reception:
 
 
 def _letter_of(message_type: str) -> tuple[str, str | None]:
-    """What a message of this type must hold to be in no other spelling: its type, and a field that others call so."""
+    """The type and the key field by which a canonical message is recognised; no field if it has no other names."""
     fields = FIELDS.get(message_type)
     return message_type, fields.needed if fields and fields.other else None
 
 
 def mended(kind: type[Message], params: Mapping[str, Any], how: How, now: str) -> tuple[Mapping[str, Any], How]:
-    """An application under our own names, with what its writer left out or empty written in; all of it noted."""
+    """Normalise a registration and fill in what its sender left out or empty; adds all that to the deviations."""
     tidy, noted = tidied(kind.TYPE, params)
     for name in EMPTY_AT_REGISTRATION:
         if tidy.get(name) == "":
@@ -245,7 +245,7 @@ def mended(kind: type[Message], params: Mapping[str, Any], how: How, now: str) -
 
 
 def _mend_meta(message: dict[str, Any], place: str, noted: list[str]) -> None:
-    """Writes in what an applicant needs not say of itself, and reads its version of the protocol."""
+    """Fill in the optional fields of an applicant's meta object, and normalise its protocol version."""
     meta = message.get(place)
     if not isinstance(meta, dict):
         return
@@ -259,7 +259,7 @@ def _mend_meta(message: dict[str, Any], place: str, noted: list[str]) -> None:
 
 
 def applicant(kind: type[Message], params: Mapping[str, Any]) -> str:
-    """How somebody who registers signs, by the name it wants to be shown with."""
+    """Write the sender of an applicant without one, from its role and display name."""
     role = _role_of(kind)
     meta = params.get(f"{role}_meta")
     name = meta.get("display_name") if isinstance(meta, dict) else None
@@ -271,20 +271,20 @@ def _role_of(kind: type[Message]) -> Role:
 
 
 def _is_bare(frame: Mapping[str, Any]) -> bool:
-    """Whether a body is a message without a frame."""
+    """Whether a body is a message without a JSON-RPC frame."""
     if "jsonrpc" in frame or "method" in frame:
         return False
     return "message_type" in frame or any(meta in frame for meta in METHOD_OF_META)
 
 
 def _is_flat(frame: Any) -> bool:
-    """Whether a body is a registration whose fields stand side by side, in no message."""
+    """Whether a body is a registration with its fields at the top level, without a message."""
     is_message = not isinstance(frame, dict) or "jsonrpc" in frame or _is_bare(frame)
     return not is_message and any(name in frame for name in (FLAT_ROLE, "display_name", "displayName"))
 
 
 def _unflattened(frame: Mapping[str, Any]) -> dict[str, Any]:
-    """A flat registration as the message of its kind; raises FrameError."""
+    """Convert a flat registration to the registration message of its role; raises JsonRpcError."""
     said = frame.get(FLAT_ROLE)
     role = said.lower() if isinstance(said, str) else None
     if role not in (Role.PLAYER, Role.REFEREE):
@@ -297,14 +297,14 @@ def _unflattened(frame: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_v1(message: Mapping[str, Any]) -> bool:
-    """Whether it is of the older protocol, and doesn't only say so: there, every conversation has a UUID."""
+    """Whether a message really is `league.v1`: it says so and its conversation id is a UUID."""
     return message.get("protocol") == PROTOCOL_V1 and UUID.fullmatch(str(message.get("conversation_id"))) is not None
 
 
 def _style(frame: Frame, method: str, name: str) -> str:
-    """The style that has this name for the method in this frame; else the nearest to it.
+    """Name the call form with this method name and frame, else the nearest one.
 
-    In `params` that is `type`: such a message is told by its type alone.
+    For the frame `params` that is `type`: such a message is recognised by its type alone.
     """
     if frame is Frame.BARE:
         return STYLE_OF_FRAME[frame]

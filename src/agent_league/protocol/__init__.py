@@ -1,4 +1,4 @@
-"""The league protocol: wire types, the table of methods, and the checks every message goes through.
+"""The league protocol: message models, the table of methods, checks, tokens, and tolerance of foreign forms.
 
-Stands alone: nothing here knows how a message travels or what is done with it.
+Knows neither how a message is transported nor how it is handled.
 """

@@ -1,6 +1,6 @@
 """The checks on an arriving message, in the order of the protocol.
 
-Protocol (E018), required envelope fields (E003), types (E002), timestamp (E021); then the receiver's own: token and
+Protocol (E018), required envelope fields (E003), types (E002), timestamp (E021); then the receiver checks token and
 sender; then the message's own fields (E003, E002 or the field's own code). Each refusal names the field, what was
 expected and what came.
 """
@@ -24,18 +24,18 @@ TEXT, WHOLE = (str, type(None)), (int, type(None))
 OPTIONAL: Mapping[str, tuple[type, ...]] = {"auth_token": TEXT, "league_id": TEXT, "round_id": WHOLE, "match_id": TEXT}
 SHOWN_LENGTH = 80
 SHOWN_FIELDS = 20
-"""Missing fields that are named; somebody may send a list of thousands of empty objects."""
+"""Missing fields that a refusal names; a list of empty objects may lack thousands."""
 
 
 class Shared(dict[str, Any]):
-    """The fields of a broadcast, which several agents of this process are told alike: read once, changed by nobody."""
+    """The fields of a broadcast that several agents of this process share: parsed once, never changed."""
 
     message: Part | None = None
 
 
 @dataclass(slots=True)
 class Envelope:
-    """The checked envelope of a message; its own fields are not yet read."""
+    """The checked envelope of a message; the message's own fields are not parsed yet."""
 
     message_type: str
     sender: Sender
@@ -45,7 +45,7 @@ class Envelope:
 
 
 def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
-    """Checks the envelope or refuses the message."""
+    """Check the envelope of a `league.v2` message; raises Refusal."""
     get = params.get
     said, at = get("sender"), get("timestamp")
     sender = Sender.parse(said) if type(said) is str else None
@@ -74,7 +74,7 @@ def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
 
 
 def _find_fault(params: Mapping[str, Any], expected_type: str) -> None:
-    """Refuses the message for the first thing that is wrong with its envelope, in the order of the protocol."""
+    """Raise a Refusal for the first fault of an envelope, in the order of the protocol."""
     check_head(params, PROTOCOL_V2, REQUIRED)
     for name in REQUIRED:
         if not isinstance(params[name], str):
@@ -91,7 +91,7 @@ def _find_fault(params: Mapping[str, Any], expected_type: str) -> None:
 
 
 def check_head(message: Mapping[str, Any], expected: str, required: Sequence[str]) -> None:
-    """Refuses a message of another protocol, or one without all that its envelope must hold."""
+    """Raise a Refusal if a message is of another protocol or lacks required envelope fields."""
     protocol = message.get("protocol")
     if protocol is not None and protocol != expected:
         raise Refusal(
@@ -111,7 +111,7 @@ def check_head(message: Mapping[str, Any], expected: str, required: Sequence[str
 
 
 def check_timestamp(text: str, field: str) -> None:
-    """Only ISO-8601 in UTC passes."""
+    """Raise a Refusal unless the text is ISO-8601 in UTC."""
     if parse_utc(text) is None:
         raise Refusal(
             ErrorCode.INVALID_TIMESTAMP,
@@ -123,7 +123,7 @@ def check_timestamp(text: str, field: str) -> None:
 
 
 def read_fields(model: type[P], params: Mapping[str, Any]) -> P:
-    """Reads a message's own fields, or names all that are missing or the first that is wrong."""
+    """Parse a message's own fields; raises a Refusal that names all missing fields or the first wrong one."""
     known = params.message if type(params) is Shared else None
     if type(known) is model:
         return known
@@ -137,7 +137,7 @@ def read_fields(model: type[P], params: Mapping[str, Any]) -> P:
 
 
 def shown(value: Any, field: str = "") -> Any:
-    """What came, short enough to send back; of a token only its type."""
+    """Shorten a received value so that it can be sent back; only the type of tokens, objects and lists."""
     if field.rpartition(".")[2] in SECRET_FIELDS:
         return f"({type(value).__name__})"
     if isinstance(value, str):
@@ -148,7 +148,7 @@ def shown(value: Any, field: str = "") -> Any:
 
 
 def wrong_type(field: str, expected: str, value: Any) -> Refusal:
-    """The refusal of a field that holds something else."""
+    """Build the refusal of a field with a wrong value."""
     return Refusal(
         ErrorCode.INVALID_MESSAGE_FORMAT,
         f"'{field}' must be {expected}",

@@ -1,4 +1,4 @@
-"""The envelope: the fields every message carries, and who a sender is."""
+"""The envelope: the fields that every message has, and how a sender is written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from agent_league.model.agents import Role
 from agent_league.protocol.version import PROTOCOL_V2
 
 ANONYMOUS = "anonymous"
-"""The id in the sender of a call that came without one: its token alone says who it is."""
+"""The id that is filled in for a caller without one; its token identifies it."""
 T = TypeVar("T")
 Items = Annotated[list[T], FailFast()]
-"""A list that is read as far as its first wrong item: a long list of wrong ones must not cost a long time."""
+"""A list whose validation stops at the first wrong item, so that a long list of wrong ones stays cheap."""
 
 
 class Part(BaseModel):
@@ -49,7 +49,7 @@ class Message(Part):
 
     @classmethod
     def write(cls, *, sender: str, timestamp: str, conversation_id: str, **fields: Any) -> Self:
-        """A message of our own."""
+        """Create a validated message with its envelope."""
         return cls(
             protocol=PROTOCOL_V2,
             message_type=cls.TYPE,
@@ -61,7 +61,7 @@ class Message(Part):
 
     @classmethod
     def wire(cls, *, sender: str, timestamp: str, conversation_id: str, **fields: Any) -> dict[str, Any]:
-        """What travels of a message of our own whose every value is ours and right: as `write`, without reading it."""
+        """Build the wire form of a message without validation, for values that are known to be right."""
         return {
             "protocol": PROTOCOL_V2,
             "message_type": cls.TYPE,
@@ -72,7 +72,7 @@ class Message(Part):
         }
 
     def to_wire(self) -> dict[str, Any]:
-        """What travels: every field that was given, also those that are null."""
+        """The wire form: every field that was set, including those set to null."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -92,7 +92,7 @@ class Sender:
     @staticmethod
     @lru_cache(maxsize=1024)
     def parse(text: str) -> "Sender | None":
-        """Reads a sender, or None where it has no such form."""
+        """Parse a sender; None if it has another form."""
         if text == Role.LEAGUE_MANAGER:
             return Sender(Role.LEAGUE_MANAGER, text)
         role, _, agent_id = text.partition(":")

@@ -1,7 +1,7 @@
-"""Messages of managers and referees that aren't ours, read as far as they go.
+"""Completes the messages of foreign managers and referees.
 
-Pure: a message in, the same under our own names with what it leaves out written in, and a note of all that. What is
-written in comes from `Known`, never from the message. Who may send it is somebody else's question.
+Pure: takes a message, returns it under our own field names with missing fields filled in, and the deviations. Filled-in
+values come from `KnownFacts` or from other fields of the message. Doesn't check who sent the message.
 """
 
 import re
@@ -18,12 +18,12 @@ GAME_OVER = "GAME_OVER"
 UNKNOWN = "unknown"
 IDS = ("player_id", "id", "agent_id")
 ADDRESSES = ("endpoint", "contact_endpoint", "player_endpoint", "contactEndpoint", "mcp_endpoint", "url", "address")
-"""What others call a player's address."""
+"""Foreign names for a player's address."""
 SIDES: Mapping[str, tuple[str, ...]] = {
     "player_A": ("player_A", "player_a", "playerA", "player1", "player_1"),
     "player_B": ("player_B", "player_b", "playerB", "player2", "player_2"),
 }
-"""What others call the two players of a match."""
+"""Foreign names for the two players of a match."""
 ROLES = ("PLAYER_A", "PLAYER_B")
 OUTCOMES: Mapping[str, str] = {
     **dict.fromkeys(("WIN", "WON", "VICTORY"), "WIN"),
@@ -34,21 +34,21 @@ OUTCOMES: Mapping[str, str] = {
 WINNERS = ("winner_player_id", "winner_id", "winner")
 RESULT_FIELDS = (*WINNERS, "status", "outcome", "drawn_number", "number_parity", "choices", "reason")
 LISTS = ("matches", "assigned_matches", "assignments", "matches_assigned")
-"""What others call the list of the matches that are a referee's."""
+"""Foreign names for the list of a referee's matches."""
 OVER = frozenset({"COMPLETED", "COMPLETE", "FINISHED", "DONE", "REPORTED", "PLAYED", "CANCELLED", "VOID"})
-"""What others say of a match that isn't to be played any more."""
+"""Foreign statuses of a match that will not be played any more."""
 MOST_SEARCHED = 10_000
-"""Objects in an answer that are looked through for an address."""
+"""Objects in an answer that are searched for an address."""
 ROUND_IN_ID = re.compile(r"R(\d{1,6})M\d+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What we know ourselves."""
+    """What the receiving agent knows itself, to fill in what a message leaves out."""
 
     now: str
     sender: str
-    """Who sends such a message: the manager, or the referee that invited us to the match."""
+    """The expected sender of the message: the manager, or the referee that invited us to the match."""
     own_id: str
     league_id: str | None = None
     round_id: int | None = None
@@ -61,7 +61,7 @@ class Known:
 
 
 def complete(message_type: str, message: Mapping[str, Any], known: Known) -> tuple[Fields, list[str]]:
-    """The message with what it leaves out, and what was unusual about it."""
+    """Fill in what a message leaves out; returns the message and its deviations."""
     whole, noted = dict(message), list[str]()
     _complete_envelope(message_type, whole, known, noted)
     if finish := COMPLETED.get(message_type):
@@ -70,7 +70,7 @@ def complete(message_type: str, message: Mapping[str, Any], known: Known) -> tup
 
 
 def is_plain_result(message: Mapping[str, Any]) -> bool:
-    """Whether a GAME_OVER is in our own words, envelope included."""
+    """Whether a GAME_OVER has our own statuses and a full envelope."""
     result = message.get("game_result")
     if not isinstance(result, dict) or result.get("status") not in ("WIN", "DRAW", "TECHNICAL_LOSS"):
         return False
@@ -78,7 +78,7 @@ def is_plain_result(message: Mapping[str, Any]) -> bool:
 
 
 def read_matches(body: Any, candidates: Iterator[tuple[str, dict[str, Any]]]) -> list[Fields] | None:
-    """The matches in the answer to a poll, wherever they stand; None where it holds no list of any."""
+    """Find the list of matches in the answer to a poll; None if there is none."""
     for found in (body, body.get("result") if isinstance(body, dict) else None):
         if isinstance(found, list):
             return [match for match in found if isinstance(match, dict)]
@@ -90,12 +90,12 @@ def read_matches(body: Any, candidates: Iterator[tuple[str, dict[str, Any]]]) ->
 
 
 def is_over(match: Mapping[str, Any]) -> bool:
-    """Whether a match in an answer to a poll isn't to be played any more."""
+    """Whether a polled match will not be played any more."""
     return str(match.get("status", match.get("state"))).upper() in OVER
 
 
 def find_addresses(answer: Any, player_id: str) -> Iterator[str]:
-    """Whatever an answer gives as a player's address: `{"player_id": ID, "endpoint": X}` or `{ID: {"endpoint": X}}`."""
+    """Find a player's addresses in an answer: `{"player_id": ID, "endpoint": X}` or `{ID: {"endpoint": X}}`."""
     waiting, seen = [answer], 0
     while waiting and seen < MOST_SEARCHED:
         seen += 1
@@ -144,7 +144,7 @@ def _complete_start(message: Fields, known: Known, noted: list[str]) -> None:
 
 
 def _read_player(match: Fields, side: str, noted: list[str]) -> Fields | None:
-    """One side of a match, under our own names; its `endpoint` is empty where it isn't told."""
+    """Read one player of a match under our own names; `endpoint` is empty if it isn't given."""
     for name in SIDES[side]:
         about = match.get(name)
         inner = about if isinstance(about, dict) else {}
@@ -226,7 +226,7 @@ def _complete_league_completed(message: Fields, known: Known, noted: list[str]) 
 
 
 def _read_rows(rows: Any, noted: list[str]) -> list[Fields]:
-    """The rows of a table with all that a row has; those of nobody are left out."""
+    """Complete the rows of a standings table; rows without a player are left out."""
     found = []
     given = rows if isinstance(rows, list) else []
     for place, row in enumerate(given, start=1):
@@ -263,7 +263,7 @@ def _complete_game_over(message: Fields, known: Known, noted: list[str]) -> None
     winner = next((_text(result[name]) for name in WINNERS if name in result), None)
     winner = None if winner and winner.upper() in ("DRAW", "TIE", "NONE") else winner
     told_winner = any(name in result for name in WINNERS)
-    if status == "LOSS":  # said to the loser, as WIN is to the winner
+    if status == "LOSS":  # the receiver's own result, as WIN is for the winner
         status, winner = "WIN", winner or known.opponent_id
     elif status == "WIN" and not told_winner:
         winner = known.own_id
@@ -281,7 +281,7 @@ def _complete_game_over(message: Fields, known: Known, noted: list[str]) -> None
 
 
 def read_role(message: Fields, noted: list[str]) -> None:
-    """`role_in_match` in whatever case; one that says nothing to us isn't needed to play."""
+    """Normalise the case of `role_in_match` in place; an unknown role becomes None, since play doesn't need it."""
     role = message.get("role_in_match")
     if role is None or role in ROLES:
         return
@@ -298,7 +298,7 @@ COMPLETED: Mapping[str, Callable[[Fields, Known, list[str]], None]] = {
     "ROUND_COMPLETED": _complete_round_completed,
     "LEAGUE_COMPLETED": _complete_league_completed,
 }
-"""The messages that are read as far as they go."""
+"""The message types that are completed -> the function that completes them in place."""
 
 
 def _fill(message: Fields, noted: list[str], **values: Any) -> None:
@@ -317,7 +317,7 @@ def _text(value: Any) -> str | None:
 
 
 def _whole(value: Any) -> int:
-    """A number of matches or points; what is none counts nothing."""
+    """A count of matches or points; 0 if the value is no whole number."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else 0

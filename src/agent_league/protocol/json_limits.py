@@ -1,7 +1,7 @@
-"""JSON from outside, as deep and as finely divided as it may be.
+"""Limits on JSON from outside: its depth, and its number of arrays and objects.
 
-Text that is nested deeper can be read, but not written again; a megabyte of empty arrays takes twenty megabytes, and
-everybody waits while it is read.
+orjson parses text that is nested too deep to be written again; a megabyte of empty arrays takes twenty megabytes of
+memory and blocks the event loop while it is parsed.
 """
 
 import re
@@ -10,18 +10,18 @@ from typing import Any
 import orjson
 
 MAX_DEPTH = 64
-"""Levels of arrays and objects in each other: far more than a message has, far fewer than can't be written again."""
+"""Levels of nesting: far more than a message has, far fewer than orjson can write."""
 
 MAX_CONTAINERS = 65_536
-"""Arrays and objects in one text: those of a megabyte of messages are far fewer."""
+"""Arrays and objects in one text; a megabyte of messages has far fewer."""
 STRING = re.compile(rb'"[^"]*"?')
-"""A string without escapes; found in one go, however it ends."""
+"""A string without escapes, terminated or not; matches in linear time."""
 
 NESTED = (dict, list)
 
 
 def read_json(text: bytes | str) -> Any:
-    """The JSON value; a ValueError where there is none, or one that has too many parts or levels to be handled."""
+    """Parse JSON; raises ValueError if it is invalid, nested too deep, or has too many arrays and objects."""
     opened = _count_brackets(text)
     if opened > MAX_CONTAINERS and _count_brackets(_without_strings(text)) > MAX_CONTAINERS:
         raise ValueError(f"more than {MAX_CONTAINERS} arrays and objects")
@@ -32,7 +32,7 @@ def read_json(text: bytes | str) -> Any:
 
 
 def _count_brackets(text: bytes | str) -> int:
-    """How many arrays and objects a text has at most: brackets in strings count too."""
+    """An upper bound of the arrays and objects in a text; brackets in strings count too."""
     if isinstance(text, bytes):
         return text.count(b"[") + text.count(b"{")
     return text.count("[") + text.count("{")
@@ -44,7 +44,7 @@ def _without_strings(text: bytes | str) -> bytes:
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether there are more than MAX_DEPTH levels; walks them one by one, because recursion has its own limit."""
+    """Whether there are more than MAX_DEPTH levels; walks level by level, because recursion has its own limit."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [

@@ -1,4 +1,4 @@
-"""The one table of methods: who serves it, what goes in, what comes out, how long it may take, who may call."""
+"""The table of methods: who serves each, its request and reply, its timeout, and who may call it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Caller(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One row of the table. `limit` names the setting in `timeouts` of system.json."""
+    """One method; `timeout_setting` names its setting in `timeouts` of system.json."""
 
     name: str
     served_by: frozenset[Role]
@@ -99,5 +99,5 @@ METHODS: Mapping[str, Method] = {method.name: method for method in _TABLE}
 
 
 def served_by(role: Role) -> tuple[Method, ...]:
-    """The methods that agents of a role answer."""
+    """The methods that agents of a role serve."""
     return tuple(method for method in METHODS.values() if role in method.served_by)

@@ -1,6 +1,6 @@
-"""Moves as a JSON Schema: for whole numbers that are too many to be listed, and from a schema back to the moves.
+"""Converts integer ranges that are too long to be listed as moves to a JSON Schema, and schemas back to moves.
 
-Nothing here goes through a range, however long it is.
+Never iterates over a range, however long it is.
 """
 
 import math
@@ -8,20 +8,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 LARGEST = 2**53
-"""Every JSON reader has whole numbers up to here."""
+"""The largest integer that every JSON reader represents exactly."""
 NOTES = frozenset({"$schema", "$id", "$comment", "title", "description", "default", "examples"})
-"""What a schema may say without restricting anything."""
+"""Schema keywords that restrict nothing."""
 LOWEST, HIGHEST = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
 WHOLE = frozenset({"type", "multipleOf", *LOWEST, *HIGHEST})
 EXPECTED = "an integer with minimum and maximum, an enum, a const or a boolean"
 
 
 class NotMoves(ValueError):
-    """A schema that we can't turn into moves."""
+    """A schema that can't be converted to moves."""
 
 
 def schema_of(moves: range) -> dict[str, Any] | None:
-    """The schema of a range; None where it has none: JSON Schema knows multiples, but no steps from elsewhere."""
+    """The schema of a range; None if its numbers aren't multiples of its step, which JSON Schema can't express."""
     low, high, step = min(moves[0], moves[-1]), max(moves[0], moves[-1]), abs(moves.step)
     if low % step:
         return None
@@ -29,7 +29,7 @@ def schema_of(moves: range) -> dict[str, Any] | None:
 
 
 def moves_of(schema: Mapping[str, Any]) -> Sequence[Any]:
-    """The moves that a schema allows, whole numbers as a range; raises NotMoves."""
+    """The moves that a schema allows, integers as a range; raises UnsupportedMoveSchema."""
     asked = {name: value for name, value in schema.items() if name not in NOTES}
     if asked.keys() <= {"type", "enum"} and isinstance(asked.get("enum"), list):
         return tuple(move for move in asked["enum"] if move is not None)

@@ -1,6 +1,6 @@
-"""Other people's words inside a text for a language model: quoted as data, cut short, in marks that they can't forge.
+"""Quotes foreign text for a language model: as shortened data, between marks that the text can't forge.
 
-The data is JSON in which `<`, `>` and `&` are spelled as escapes, so nothing in it can look like the closing mark.
+The data is JSON in which `<`, `>` and `&` are escaped, so nothing in it can look like the closing mark.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
 def quoted(label: str, data: Any, longest: int = LONGEST_TEXT) -> str:
-    """Data between `<league-data>` marks, each text up to the `longest`; `label` is a word of ours."""
+    """Quote data between `<league-data>` marks, each text cut to `longest`; `label` must be a trusted word."""
     written = orjson.dumps(
         shortened(redacted(data), longest=longest), default=str, option=orjson.OPT_NON_STR_KEYS
     ).decode()
@@ -28,9 +28,9 @@ def quoted(label: str, data: Any, longest: int = LONGEST_TEXT) -> str:
 
 
 def shortened(value: Any, depth: int = DEEPEST, longest: int = LONGEST_TEXT) -> Any:
-    """The same data with long texts and long lists cut, and nothing nested beyond reading."""
+    """Cut long texts and lists and deep nesting in JSON data."""
     if isinstance(value, str):
-        value = value.encode(errors="replace").decode()  # JSON has no half characters
+        value = value.encode(errors="replace").decode()  # orjson refuses lone surrogates
         return value if len(value) <= longest else f"{value[:longest]}..."
     if isinstance(value, dict):
         if depth == 0:

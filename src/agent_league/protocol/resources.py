@@ -1,6 +1,6 @@
-"""The resources of each role: one table of addresses under `league://`, each with the method that answers for it.
+"""The MCP resources of each role: a table of `league://` URIs, each with the method that answers for it.
 
-A resource is another door to a method, so it says what the method says and is refused where the method refuses.
+Reading a resource calls its method, so it has the method's content and the method's refusals.
 """
 
 import re
@@ -13,13 +13,13 @@ from agent_league.model.agents import Role
 
 VARIABLE = re.compile(r"\{(\w+)\}")
 NUMBERS = frozenset({"round_id"})
-"""Variables that are numbers where a method takes them."""
+"""URI variables that are passed to the method as numbers."""
 LARGEST_NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Something to read. The variables of its address are arguments of `method`, beside those in `arguments`."""
+    """A resource; the variables of its URI are arguments of `method`, in addition to `arguments`."""
 
     uri: str
     name: str
@@ -34,7 +34,7 @@ class Resource:
         return "{" in self.uri
 
     def read(self, uri: str) -> dict[str, Any] | None:
-        """The arguments that an address stands for, or None where it isn't this resource's."""
+        """The method's arguments if a URI belongs to this resource, else None."""
         found = re.fullmatch(VARIABLE.sub(r"(?P<\1>[^/?#]+)", self.uri), uri)
         if found is None:
             return None
@@ -45,7 +45,7 @@ class Resource:
 
 
 def resource_uri(kind: str, name: object = None) -> str:
-    """The address of a resource: `league://standings`, `league://matches/R1M1`."""
+    """Build the URI of a resource: `league://standings`, `league://matches/R1M1`."""
     return f"league://{kind}" if name is None else f"league://{kind}/{quote(str(name), safe='')}"
 
 
@@ -130,7 +130,7 @@ RESOURCES: Mapping[Role, tuple[Resource, ...]] = {
 
 
 def resource_for(role: Role, uri: str) -> tuple[Resource, dict[str, Any]] | None:
-    """The resource that an address names, and the arguments of its method."""
+    """Find the resource of a URI and the arguments of its method."""
     for resource in RESOURCES[role]:
         arguments = resource.read(uri)
         if arguments is not None:

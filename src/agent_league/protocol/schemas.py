@@ -1,7 +1,7 @@
-"""JSON Schemas of all messages, made from the models.
+"""JSON Schemas of all messages, generated from the models.
 
-A model says what we accept, its schema what we send: a field that may be missing in others' messages and never is in
-ours is required there.
+A model describes what we accept, its published schema what we send: a field that foreign messages may lack but ours
+never do is required in the schema.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ ALWAYS_SENT: Mapping[str, tuple[str, ...]] = {
         *("player_A.protocol", "player_A.standings", "player_A.token_sha256?"),  # player_B is of the same kind
     ),
 }
-"""Fields that a model may do without and our messages never do; with `?` after its name one may be null there."""
+"""Fields that a model doesn't require and our messages always have; those with `?` after the name may be null."""
 NUMBER_OF_EVEN_ODD: Mapping[str, Any] = {
     "if": {
         "properties": {
@@ -77,7 +77,7 @@ NUMBER_OF_EVEN_ODD: Mapping[str, Any] = {
         }
     },
 }
-"""What GAME_OVER tells of one game of Even/Odd: both are null after a technical loss."""
+"""The conditional schema of GAME_OVER for a single game of Even/Odd; both fields are null after a technical loss."""
 
 
 def message_schemas() -> dict[str, dict[str, Any]]:

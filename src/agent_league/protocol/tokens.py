@@ -1,8 +1,8 @@
-"""Signed tokens: what the manager signs for a match or for a call of its own, and how an agent checks it.
+"""Signed tokens: the manager signs them for a match or for its own calls, agents verify them.
 
-Both are JWTs. What anybody may check is signed with Ed25519; a match token for a player that shares a key with the
-manager alone is signed with that (HMAC), at a fraction of the cost. Time comes in as an argument, so that whoever knows
-that its clock is wrong can put it right. A token never appears in what is said of it.
+Both are JWTs, signed with Ed25519; a match token for a single player that shares a match key with the manager is
+signed with that key (HMAC), at a fraction of the cost. The time is an argument, so that an agent can correct for a
+wrong clock. Refusals never quote a token.
 """
 
 import base64
@@ -31,7 +31,7 @@ CURVE = "Ed25519"
 LEEWAY_SECONDS = 30
 LONGEST_TOKEN = 4096
 KEPT_TOKENS = 64
-"""Good ones that a verifier remembers: a player shows up in few matches at once."""
+"""Verified tokens that a verifier remembers; a player is in few matches at once."""
 FORM = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
 
 Use = Literal["match", "manager"]
@@ -48,13 +48,13 @@ class Claims(Part):
     ref: str | None = None
     players: list[str] = Field(default_factory=list)
     at: str | None = None
-    """In a manager's token: where it listens."""
+    """In a manager's token: the address where it listens."""
     since: float | None = None
-    """And since when it conducts the league: of two managers the later one counts."""
+    """In a manager's token: since when it runs the league; of two managers the later one counts."""
 
 
 class Expired(Refusal):
-    """A good token whose time is over, by the clock it was checked with."""
+    """A valid token that has expired, by the time it was checked with."""
 
     def __init__(self, why: str) -> None:
         super().__init__(ErrorCode.AUTH_TOKEN_INVALID, f"'auth_token' is not valid: {why}")
@@ -77,18 +77,18 @@ class SigningKey:
 
     @classmethod
     def load(cls, saved: str) -> Self:
-        """The key that `saved` gave; a ValueError where it is no such thing."""
+        """Load a key from its `private_jwk`; raises ValueError if it is none."""
         try:
             found = orjson.loads(saved)
         except ValueError:
-            found = None  # not in the message either: it may be most of a key
+            found = None  # the error must not quote the text: it may be most of a key
         key = _read_key(found, ("kty", "crv", "x", "d"))
         if not isinstance(key, Ed25519PrivateKey):
             raise ValueError(f"the saved signing key is not a private {CURVE} key as JSON")
         return cls(key)
 
     def match_key(self, agent_id: str) -> str:
-        """What this agent shares with the manager alone; the same one whenever it is asked for."""
+        """Derive the secret that this agent shares with the manager; always the same for one agent."""
         return _text_of(hmac.digest(self._secret, f"match key of {agent_id}".encode(), "sha256"))
 
     def match_token(
@@ -103,7 +103,7 @@ class SigningKey:
         lifetime: float,
         match_key: str | None = None,
     ) -> str:
-        """What this match's referee shows to those in the audience; with the match key of the only one, signed so."""
+        """Sign a token that the match's referee shows to the players in `audience`; with `match_key`, by HMAC."""
         more = {"ref": referee_id, "players": list(players)}
         return self._sign("match", league_id, match_id, audience, now, lifetime, more, match_key)
 
@@ -117,7 +117,7 @@ class SigningKey:
         at: str | None = None,
         since: datetime | None = None,
     ) -> str:
-        """What the manager shows to one agent; with where it listens, and since when."""
+        """Sign a token that the manager shows to one agent, with its address (`at`) and since when it runs."""
         more = {"at": at, "since": since.timestamp()} if at and since else {}
         return self._sign("manager", league_id, Role.LEAGUE_MANAGER, [audience], now, lifetime, more)
 
@@ -149,7 +149,7 @@ class SigningKey:
 
 
 class Verifier:
-    """Checks tokens against a manager's public key or an agent's match key; remembers the good ones (bounded)."""
+    """Verifies tokens by a manager's public key or an agent's match key; remembers the last MAX_KEPT_TOKENS."""
 
     def __init__(self, public_key: Mapping[str, Any], league_id: str, match_key: str | None = None) -> None:
         key = _read_key(public_key, ("kty", "crv", "x"))
@@ -162,9 +162,9 @@ class Verifier:
         self._good: dict[str, Claims] = {}
 
     def check_match(self, token: str, *, match_id: str, referee_id: str | None, player_id: str, now: datetime) -> float:
-        """Raises a Refusal (E012) unless this referee may show it to this player for this match; until when it may.
+        """Raise a Refusal (E012) unless the token is this referee's for this match and player; returns its expiry.
 
-        A referee that goes by a name of its own (`referee_id` None) is known by the token.
+        With `referee_id` None, any referee may show it (foreign referees use names of their own).
         """
         claims = self._claims(token, "match", player_id, now)
         if claims.sub != match_id:
@@ -176,21 +176,21 @@ class Verifier:
         return claims.exp + LEEWAY_SECONDS
 
     def check_manager(self, token: str, *, agent_id: str, now: datetime) -> float:
-        """Raises a Refusal (E012) unless the manager signed it as its own, for this agent; until when that holds."""
+        """Raise a Refusal (E012) unless it is the manager's own token for this agent; returns its expiry."""
         claims = self._claims(token, "manager", agent_id, now)
         if claims.sub != Role.LEAGUE_MANAGER:
             raise _refused(f"it is for {claims.sub!r}, not for the {Role.LEAGUE_MANAGER}")
         return claims.exp + LEEWAY_SECONDS
 
     def manager_address(self, token: str) -> tuple[str, float] | None:
-        """Where the manager says that it listens and since when, in a token that was found good."""
+        """The manager's address and since when it runs, from a token that was verified before."""
         claims = self._good.get(token)
         if claims is None or claims.use != "manager" or claims.at is None or claims.since is None:
             return None
         return claims.at, claims.since
 
     def shown_by(self, token: str, *, agent_id: str) -> str | None:
-        """The sender who may show this agent a token, be its time over or not; None where it is no good at all."""
+        """The sender that a token was signed for, even if it has expired; None if it isn't valid for this agent."""
         try:
             claims = self._good.get(token) or self._signed(token)
         except Refusal:
@@ -212,7 +212,7 @@ class Verifier:
         return claims
 
     def _signed(self, token: str) -> Claims:
-        """What a token says once its signature is good."""
+        """Verify a token's signature and return its claims; raises Refusal."""
         if len(token) > LONGEST_TOKEN or not FORM.fullmatch(token):
             raise _refused("it is not a signed token of the manager's (three parts with dots between)")
         try:
@@ -230,7 +230,10 @@ class Verifier:
         return claims
 
     def _said(self, token: str) -> bytes:
-        """What was signed, once that is certain; raises PyJWTError. The head chooses the key, never how it is used."""
+        """Verify a signature and return the signed payload; raises PyJWTError.
+
+        The header chooses between two keys, each with a fixed algorithm.
+        """
         head, said, signature = token.split(".")
         if self._match_key is None or head != KEYED:
             return self._signatures.decode(token, self._key, algorithms=[ALGORITHM])  # type: ignore[no-any-return]
@@ -240,13 +243,13 @@ class Verifier:
 
 
 def _text_of(data: bytes) -> str:
-    """As a JWT writes bytes."""
+    """Encode bytes as JWTs do: URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 SIGNED = _text_of(orjson.dumps({"alg": ALGORITHM, "typ": "JWT"}))
 KEYED = _text_of(orjson.dumps({"alg": "HS256", "typ": "JWT"}))
-"""The heads of our two kinds of tokens."""
+"""The encoded headers of our two kinds of tokens."""
 
 
 def _authenticator(key: str, said: str) -> str:
@@ -254,7 +257,7 @@ def _authenticator(key: str, said: str) -> str:
 
 
 def _read_key(jwk: Any, fields: Sequence[str]) -> Any:
-    """The key in a JWK, of whichever curve, or None."""
+    """Parse the key in a JWK, of any curve; None if it is invalid."""
     if not isinstance(jwk, Mapping) or not all(isinstance(jwk.get(field), str) for field in fields):
         return None
     try:
@@ -268,6 +271,6 @@ def _refused(why: str) -> Refusal:
 
 
 def known_by_hash(token: str, token_sha256: str | None) -> bool:
-    """Whether a token is the one whose hash we were told."""
+    """Whether a token has this SHA-256 hash; compares in constant time."""
     presented = hashlib.sha256(token.encode(errors="replace")).hexdigest()
     return token_sha256 is not None and hmac.compare_digest(presented, token_sha256)

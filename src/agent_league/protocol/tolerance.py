@@ -1,8 +1,8 @@
-"""How others spell what the seeds say: one table, and nothing but the table.
+"""The table of foreign call forms and field names that are tolerated beside the canonical ones of the seeds.
 
-Frames and method names make up a *style*; places say where an answer may be; then come the other names of fields and
-values. Whoever listens (`transport.reception`) and whoever calls (`transport.manners`) read it from here; what was
-accepted under another spelling than ours is noted in words, for the record.
+A *call form* is a frame and the names of the methods in it; *places* are where an answer may be in a reply; then come
+other names of fields and values. Server side (`agent.request_parsing`) and client side (`agent.peer_client`) both use
+this table; each tolerated difference is returned as a sentence, a *deviation*.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,13 +25,13 @@ TOOL_CALL = "tools/call"
 TOOL_LIST = "tools/list"
 REGISTER_PATH = "/register"
 RUN_PATH = "/run_match"
-"""Where a manager may post a match to a referee, and wait for its result."""
+"""The path at which a manager may post a match to a referee, to get the result as the answer."""
 POLL = "get_assigned_matches"
-"""What a referee asks a manager that starts no matches itself."""
+"""The method by which a referee polls a manager that doesn't start matches itself."""
 MATCH_ASSIGNMENT = "MATCH_ASSIGNMENT"
-"""What others call the message that starts a match."""
+"""The foreign message type for START_MATCH."""
 MCP_REVISION = "2026-07-28"
-"""The one without handshake and sessions."""
+"""The MCP revision without handshake and sessions."""
 MCP_META: Mapping[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": MCP_REVISION,
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -45,7 +45,7 @@ MCP_LIST_HEADERS: Mapping[str, str] = {**MCP_HEADERS, "Mcp-Method": TOOL_LIST}
 
 
 class Frame(StrEnum):
-    """Where the message is in a request."""
+    """The place of the message in a request."""
 
     PARAMS = "params"
     MESSAGE = "params.message"
@@ -55,43 +55,43 @@ class Frame(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A way to call: where the message is, and what the methods are called."""
+    """A way to call an agent: the place of the message, and the names of the methods."""
 
     name: str
     frame: Frame
     names: Mapping[str, str]
-    """Method of ours -> its name; one that isn't here has no name in this style."""
+    """Our method -> its name in this form; methods that aren't here have none."""
     says: str
-    """The style in a few words."""
+    """The form in a few words, for the documentation."""
     path: str | None = None
-    """Where it is posted, if not at the agent's own address."""
+    """The path it is posted to, if not the agent's own address."""
     is_mcp: bool = False
-    """Whether it is a request of MCP, for an agent that is nothing but an MCP server."""
+    """Whether it is a real MCP request, for an agent that is only an MCP server."""
     argument: str | None = None
-    """The one argument of the tool that holds the message; None: its fields are the arguments."""
+    """The tool's only argument, which holds the message; None if the message's fields are the arguments."""
     message_type: str | None = None
-    """The type that the message goes by, if not its own."""
+    """The message type to write, if not the message's own."""
     is_flat: bool = False
-    """Whether the fields of `player_meta` or `referee_meta` stand in the message itself."""
+    """Whether the fields of `player_meta` or `referee_meta` are at the top level."""
     is_combined: bool = False
-    """Whether it puts the names of one style into the frame of another: tried last, and not again and again."""
+    """Whether it combines the names of one form with the frame of another; tried last, not again after it failed."""
 
     def knows(self, method: str) -> bool:
         return method in self.names
 
     def name_of(self, method: str) -> str:
-        """What a method, or its tool, is called in this style."""
+        """The name of a method, or of its tool, in this form."""
         return self.names.get(method, ONE_METHOD if self.frame is Frame.MESSAGE else method)
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The places where the answer to such a call belongs."""
+        """The places where this form expects the answer."""
         if self.frame is Frame.BARE:
             return ("the bare body",)
         return ("result", "result.structuredContent") if self.frame is Frame.ARGUMENTS else ("result",)
 
     def shown(self, method: str) -> str:
-        """How a method is called in this style."""
+        """Describe the call of a method in this form, for logs and deviations."""
         name = self.name_of(method)
         match self.frame:
             case Frame.PARAMS:
@@ -107,7 +107,7 @@ class Style:
         return f"{shown}, a {self.message_type}" if self.message_type else shown
 
     def request(self, method: str, message: Mapping[str, Any], request_id: int) -> bytes:
-        """The call as it travels."""
+        """Encode a call as the body of the HTTP request."""
         name = self.name_of(method)
         params: Mapping[str, Any] = {**message, "message_type": self.message_type} if self.message_type else message
         match self.frame:
@@ -124,7 +124,7 @@ class Style:
         return orjson.dumps({"jsonrpc": "2.0", "method": name, "params": params, "id": request_id})
 
     def headers(self, method: str) -> Mapping[str, str] | None:
-        """What goes beside the call."""
+        """The HTTP headers of a call; None for the usual ones."""
         return {**MCP_HEADERS, "Mcp-Name": self.names.get(method, method)} if self.is_mcp else None
 
 
@@ -200,7 +200,7 @@ _STARTS: tuple[Style, ...] = (
         )
     ),
 )
-"""How a match is started in the words of others."""
+"""Foreign forms of starting a match."""
 _NAMED = tuple(style for style in _PLAIN if style.frame is Frame.PARAMS)
 _COMBINED: tuple[Style, ...] = (
     *(
@@ -221,13 +221,13 @@ _COMBINED: tuple[Style, ...] = (
         for style in _NAMED
     ),
 )
-"""The names of one style in the frame of another."""
+"""The names of one form in the frame of another."""
 MCP_NAMED: tuple[Style, ...] = tuple(
     replace(style, name=f"mcp{style.name.removeprefix('tool')}", says=f"real MCP: {style.says}", is_mcp=True)
     for style in _COMBINED
     if style.frame is Frame.ARGUMENTS
 )
-"""The names of other styles in requests of MCP, for the tools that a server lists."""
+"""The names of other forms in MCP requests, for the tools that a server lists."""
 _ONE_ARGUMENT: Mapping[str, Style] = {
     style.name: replace(
         style,
@@ -239,40 +239,40 @@ _ONE_ARGUMENT: Mapping[str, Style] = {
     for style in (*_PLAIN, *_COMBINED, *MCP_NAMED)
     if style.frame is Frame.ARGUMENTS and style.argument is None
 }
-"""Calls of tools -> the same with the message as their one argument, for a tool that is there and wants it so."""
+"""Name of a tool-call form -> the same form with the message as the only argument."""
 ON_A_SIGN = frozenset(style.name for style in (*MCP_NAMED, *_ONE_ARGUMENT.values()))
-"""Styles that are tried only where an agent has shown that it has such tools."""
+"""Names of the forms that are tried only if an agent has shown that it has such tools."""
 STYLES: tuple[Style, ...] = (*_PLAIN, *_STARTS, *_COMBINED, *MCP_NAMED, *_ONE_ARGUMENT.values())
-"""In the order in which they are tried."""
+"""All call forms, in the order in which they are tried."""
 STYLE_BY_NAME: Mapping[str, Style] = {style.name: style for style in STYLES}
 
 METHOD_OF_NAME: Mapping[str, str] = {
     name: method for style in reversed(STYLES) if style.frame is Frame.PARAMS for method, name in style.names.items()
 }
-"""Every name of a method -> ours."""
+"""Every name of a method, foreign or ours -> our name."""
 METHOD_OF_TYPE: Mapping[str, str] = {kind: name for name, kind in _TYPES.items()} | {MATCH_ASSIGNMENT: "start_match"}
 OPEN = frozenset({"start_match"})
-"""Methods whose message the seeds leave open: its type is anybody's guess, and the method's name says enough."""
+"""Methods whose message type the seeds leave open: any type is accepted with the method's name."""
 METHOD_OF_META: Mapping[str, str] = {
     "player_meta": "register_player",
     "playerMeta": "register_player",
     "referee_meta": "register_referee",
     "refereeMeta": "register_referee",
 }
-"""What a message without type or name is known by."""
+"""Fields by which a message without type and method name is recognised -> the method."""
 
 
 V1_STYLES = (STYLE_BY_NAME["bare"], STYLE_BY_NAME["handler"])
-"""How agents of `league.v1` are called: its messages have no method names."""
+"""The forms for `league.v1`, whose messages have no method names."""
 
 
 def with_one_argument(style: Style) -> Style | None:
-    """The call of the same tool with the message as its one argument; None for what is no such call."""
+    """The form that calls the same tool with the message as its only argument; None if there is none."""
     return _ONE_ARGUMENT.get(style.name)
 
 
 def flattened(registration: Mapping[str, Any]) -> dict[str, Any]:
-    """A registration as a flat body: who the agent is, without an envelope."""
+    """Convert a registration to a flat body: the agent's fields without an envelope."""
     meta = next((name for name in METHOD_OF_META if name in registration), "player_meta")
     about = registration.get(meta, {})
     token = {name: registration[name] for name in ("auth_token", "league_id") if registration.get(name)}
@@ -280,20 +280,20 @@ def flattened(registration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_of_mcp(method: str | None) -> bool:
-    """Whether a method is MCP's own, and not the call of a tool."""
+    """Whether a method is one of MCP itself, other than the call of a tool."""
     return method is not None and method != TOOL_CALL and ("/" in method or method in ("initialize", "ping"))
 
 
 def is_own_word(method: str, message_type: Any) -> bool:
-    """Whether the type of a message is its writer's own word for something that the seeds leave open."""
+    """Whether a message type is a foreign one for a method whose type the seeds leave open."""
     return method in OPEN and isinstance(message_type, str) and message_type not in MESSAGES
 
 
 @lru_cache(maxsize=1024)
 def styles_for(method: str, protocol: str, *known_by: str) -> tuple[Style, ...]:
-    """The styles to try for a method: those that an agent is known by, others of that frame, the rest.
+    """The forms to try for a method, in order: those in `known_by`, others with the same frame, the rest.
 
-    A game's own method has one name. Those of `ON_A_SIGN` only where an agent is known by them.
+    A game's own method has the canonical form only. FORMS_ON_EVIDENCE are included only if they are in `known_by`.
     """
     styles = V1_STYLES if protocol == PROTOCOL_V1 else STYLES
     known = [style for style in styles if style.knows(method) or styles is V1_STYLES] or [SEEDS]
@@ -335,7 +335,7 @@ PLACES: Mapping[str, Place] = {
     "params": lambda body: body.get("params"),
     "the bare body": lambda body: body,
 }
-"""Where an answer is looked for, in this order."""
+"""The places where an answer is searched, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,13 +343,13 @@ class Fields:
     """The other names and values in one type of message."""
 
     needed: str | None
-    """The field (of ours) that it is known by; None: it is known by its status."""
+    """Our field by which the message is recognised; None if it is recognised by its status."""
     other: Mapping[str, str] = field(default_factory=dict)
     """Other name -> ours."""
     values: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
-    """What `status` may say, in capitals -> our field and its value."""
+    """Value of `status` in capitals -> our field and its value."""
     inside: str | None = None
-    """The object that has other names too, in camelCase for one."""
+    """The nested object whose fields may have the other names too, such as camelCase."""
 
 
 def _camel(name: str) -> str:
@@ -396,23 +396,23 @@ FIELDS: Mapping[str, Fields] = MappingProxyType(
 )
 
 UNNAMED = Fields(None)
-"""Of a message that a game brought along: it is known by its type alone."""
+"""For messages of a game's own, which are recognised by their type alone."""
 FILLED_AT_REGISTRATION = ("protocol", "message_type", "sender", "timestamp", "conversation_id")
-"""What an applicant may leave out: we write it in, and note it."""
+"""Envelope fields that an applicant may leave out; they are filled in and noted as deviations."""
 EMPTY_AT_REGISTRATION = ("auth_token", "league_id")
-"""What says nothing where it is empty."""
+"""Fields whose empty value counts as missing."""
 UNKNOWN_VERSION = "unknown"
-"""The version of an agent that names none."""
+"""The version of an agent that gives none."""
 PROTOCOL_VERSIONS: Mapping[str, str] = {PROTOCOL_V2: MINIMUM_VERSION}
-"""What an applicant may write for the version of the protocol -> that version."""
+"""Other spellings of `protocol_version` -> the version."""
 FLAT_ROLE = "agent_type"
-"""What tells a player from a referee in a registration without `player_meta` and `referee_meta`."""
+"""The field with the role in a registration without `player_meta` and `referee_meta`."""
 FLAT_GAMES = ("even_odd",)
-"""The games of an agent whose form of registration has no place for them: that of the seeds."""
+"""The game types of a flat registration, which has no field for them: the game of the seeds."""
 
 
 def holds(message_type: str, candidate: Any) -> bool:
-    """Whether something from outside is a message of this type, in whatever spelling."""
+    """Whether a value is a message of this type, under our own or other names."""
     if not isinstance(candidate, dict) or candidate.get("message_type") == "LEAGUE_ERROR":
         return False
     if candidate.get("message_type") == message_type:
@@ -426,19 +426,19 @@ def holds(message_type: str, candidate: Any) -> bool:
 
 
 def may_be_spelled_otherwise(message_type: str, message: Mapping[str, Any]) -> bool:
-    """Whether what a message is known by isn't there under our own name, and there are others for it."""
+    """Whether a message lacks its key field under our own name, and the table has other names for it."""
     fields = FIELDS.get(message_type)
     return fields is not None and bool(fields.other) and fields.needed not in message
 
 
 def needed_in(message_type: str) -> str:
-    """The field without which an answer is none."""
+    """The field that an answer of this type must have."""
     fields = FIELDS.get(message_type, UNNAMED)
     return fields.needed or ("status" if fields.values else "message_type")
 
 
 def candidates(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects in a reply that may be the answer, each with its place."""
+    """Yield the objects in a reply that may be the answer, each with its place."""
     if isinstance(body, dict):
         for place, find in PLACES.items():
             if isinstance(found := find(body), dict):
@@ -446,7 +446,7 @@ def candidates(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def tidied(message_type: str, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The message under our own names, and what was spelled otherwise."""
+    """Rename a message's fields and values to our own; returns the message and the deviations."""
     fields, tidy = FIELDS.get(message_type), dict(message)
     noted: list[str] = []
     if fields is None:

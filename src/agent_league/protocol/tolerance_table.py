@@ -1,4 +1,4 @@
-"""The table of spellings as a page shows it: generated, so that the documentation can't say what the code doesn't."""
+"""Renders the table of tolerated forms as Markdown for the documentation, so that it always matches the code."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ from agent_league.protocol.tolerance import (
 
 
 def table() -> str:
-    """Rows of Markdown: what, as we send it, what else we accept."""
+    """Render the Markdown table: what it is about, what we send, what else we accept."""
     rows = [("what", "ours", "accepted as well"), ("---", "---", "---"), *_frames(), *_names(), *_places(), *_fields()]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 

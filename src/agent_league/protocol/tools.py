@@ -1,6 +1,6 @@
-"""The methods of the table as tools: title, description and exact schemas of what goes in and comes out.
+"""MCP tool definitions of the methods: title, description, and exact input and output schemas.
 
-Made when somebody asks for them; an agent that is never asked never pays for it.
+Built on first use, so that an agent whose tools are never listed doesn't pay for them.
 """
 
 from collections.abc import Mapping
@@ -42,9 +42,9 @@ PLAIN: Mapping[str, tuple[type[Part], type[Part]]] = {
     "get_rules": (rulebook.RulesQuestion, rulebook.RulesAnswer),
     "get_protocol": (rulebook.ProtocolQuestion, rulebook.ProtocolAnswer),
 }
-"""What methods without a message take and answer."""
+"""Question and answer models of the methods without a message."""
 REPLIES: Mapping[str, type[Message]] = {"league_query": league_state.LeagueQueryAnswer}
-"""Replies that are known better than their message says."""
+"""Models of replies that are more exact than the reply's message."""
 Schema = dict[str, Any]
 LEAGUE_ERROR: Schema = {
     "type": "object",
@@ -80,7 +80,7 @@ class Status(Exact):
 
 @dataclass(frozen=True, slots=True)
 class ToolForm:
-    """A method as a tool."""
+    """The MCP tool of a method."""
 
     name: str
     title: str
@@ -93,7 +93,7 @@ class ToolForm:
 
 @cache
 def tool_form(method: Method) -> ToolForm:
-    """The tool of a method."""
+    """Build the tool definition of a method; cached."""
     words = WORDS[method.name]
     return ToolForm(
         name=method.name,
@@ -136,7 +136,7 @@ def _input(method: Method) -> Schema:
 
 
 def _output(method: Method) -> Schema:
-    """The answer or a refusal: many clients hold both against it."""
+    """The schema of the answer or a refusal: many clients validate both against it."""
     answer = _answer(method)
     parts = {**answer.pop("$defs", {}), "LEAGUE_ERROR": LEAGUE_ERROR}
     return {"type": "object", "anyOf": [answer, {"$ref": "#/$defs/LEAGUE_ERROR"}], "$defs": parts}
@@ -152,7 +152,7 @@ def _answer(method: Method) -> Schema:
 
 
 def _described(schema: Schema, *, answers: bool = False) -> Schema:
-    """A schema with what its fields mean, and without what says nothing: generated titles, and empty defaults."""
+    """Add the fields' descriptions to a schema in place; remove generated titles and null defaults."""
     model = schema.pop("title", "")
     if schema.get("additionalProperties") is True:
         del schema["additionalProperties"]

@@ -1,4 +1,4 @@
-"""Which versions of the protocol we speak."""
+"""The supported protocol versions."""
 
 import re
 
@@ -12,17 +12,17 @@ _SEMANTIC = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-[0-9A-Za-z.-]+)?(\+[0-
 
 
 def is_semantic(text: str) -> bool:
-    """Whether the version of an agent is MAJOR.MINOR.PATCH, with or without the additions that semver.org allows."""
+    """Whether an agent's version is MAJOR.MINOR.PATCH, with or without the suffixes that semver.org allows."""
     return _SEMANTIC.fullmatch(text) is not None
 
 
 def parse_version(text: str) -> tuple[int, int, int] | None:
-    """`2.1.0` as numbers, or None where it isn't of that form."""
+    """Parse a version such as `2.1.0`; None if it has another form."""
     found = _VERSION.fullmatch(text)
     return (int(found[1]), int(found[2]), int(found[3])) if found else None
 
 
 def is_supported(text: str) -> bool:
-    """Whether a declared version is new enough; one that can't be read is not."""
+    """Whether a declared protocol version is at least MINIMUM_VERSION; an unreadable one is not."""
     version, minimum = parse_version(text), parse_version(MINIMUM_VERSION)
     return version is not None and minimum is not None and version >= minimum

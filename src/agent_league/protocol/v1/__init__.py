@@ -1,6 +1,6 @@
 """The messages of `league.v1` (seed 001), one file a topic; `MESSAGES` finds a type by its name.
 
-Beside them its ids (`ids`), the checks on an arriving message (`checks`) and the way to `league.v2` and back
+Also its ids (`ids`), the checks on an arriving message (`checks`) and the translation to `league.v2` and back
 (`translation`).
 """
 

@@ -11,11 +11,11 @@ from agent_league.protocol.version import PROTOCOL_V1
 REQUIRED = ("protocol", "message_type", "league_id", "round_id", "match_id", "conversation_id", "sender", "timestamp")
 UUIDS = ("league_id", "conversation_id")
 OTHER_TYPES = {"MOVE_REQUEST": "PLAY_REQUEST", "MOVE_RESPONSE": "PLAY_RESPONSE", "MOVE_VALIDATION": "PLAY_VALIDATION"}
-"""How the flow of seed 001 spells what its messages spell otherwise: accepted, never sent."""
+"""Other type names in the flow of seed 001 -> those of its messages; accepted, never sent."""
 
 
 def check_envelope(message: Mapping[str, Any]) -> str:
-    """Checks the envelope or refuses the message; its type, in the spelling of the messages."""
+    """Check the envelope of a `league.v1` message and return its canonical type; raises Refusal."""
     check_head(message, PROTOCOL_V1, REQUIRED)
     for name in REQUIRED:
         if name != "round_id" and not isinstance(message[name], str):

@@ -21,7 +21,7 @@ def _utc(text: str) -> str:
 
 
 def format_millis(moment: datetime) -> str:
-    """The only form in which we send a moment in this protocol: `2025-12-13T21:30:00.000Z`."""
+    """Format a time as we send it in this protocol: `2025-12-13T21:30:00.000Z`."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -34,7 +34,7 @@ class V1Message(Part):
 
     TYPE: ClassVar[str]
     MATCH_ID: ClassVar[str] = ""
-    """What stands in place of a match where there is none."""
+    """The `match_id` of messages that belong to no match."""
 
     protocol: str
     message_type: str
@@ -57,7 +57,7 @@ class V1Message(Part):
         match_id: str | None = None,
         **fields: Any,
     ) -> Self:
-        """A message of our own."""
+        """Create a validated message with its envelope."""
         return cls(
             protocol=PROTOCOL_V1,
             message_type=cls.TYPE,
@@ -71,5 +71,5 @@ class V1Message(Part):
         )
 
     def to_wire(self) -> dict[str, Any]:
-        """What travels: every field that was given, also those that are null."""
+        """The wire form: every field that was set, including those set to null."""
         return self.model_dump(exclude_unset=True)

@@ -1,4 +1,4 @@
-"""One match in `league.v1`: invitation, start, plays and what is said of them, and the result."""
+"""The messages of one match in `league.v1`: invitation, start, plays and their validation, and the result."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
@@ -132,7 +132,7 @@ class GameSummary(Part):
     moves: Items[Turn] = Field(default_factory=list)
 
     def choices(self) -> dict[str, Any]:
-        """Each player's choice (a list, where it moved more than once), from whichever form is there."""
+        """Each player's choice (a list if it moved more than once), from whichever form is present."""
         found = self.model_extra or {}
         flat = {name.removesuffix("_choice"): value for name, value in found.items() if name.endswith("_choice")}
         return flat or _choices([turn.model_extra or {} for turn in self.moves])
@@ -160,7 +160,7 @@ class GameResult(V1Message):
 
 
 def write_seconds(limit: float) -> float:
-    """A limit as seed 001 writes it: 30, not 30.0."""
+    """Format a time limit as in seed 001: 30, not 30.0."""
     return int(limit) if float(limit).is_integer() else limit
 
 
@@ -172,7 +172,7 @@ def write_summary(
     winner: str | None,
     reason: str,
 ) -> dict[str, Any]:
-    """The `game_summary` in both forms; `moves` are turn by turn: player id -> move."""
+    """Build `game_summary` in both forms; `moves` has for each turn: player id -> move."""
     turns: list[dict[str, Any]] = [{"turn": at, **turn} for at, turn in enumerate(moves, start=1)]
     if turns:
         turns[-1] |= {"number": number, "winner": winner}

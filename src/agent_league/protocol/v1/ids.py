@@ -1,7 +1,7 @@
-"""The ids and addresses of `league.v1`, and those of ours that they stand for.
+"""Converts ids and addresses between `league.v1` and our own.
 
-A player is P01 inside and `player_001` there; every instance of a league has a UUID of its own, from which those of its
-conversations follow; an address is `mcp://host:port/name`.
+A player is P01 in our ids and `player_001` in v1; leagues and conversations have UUIDs in v1; an address is
+`mcp://host:port/name`.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from uuid import NAMESPACE_DNS, uuid5
 from agent_league.protocol.v1.envelope import UUID
 
 CANDIDATE = "player_candidate"
-"""How a player calls itself before it has an id."""
+"""The sender of a player that has no id yet."""
 PREFIX = "player_"
 
 _OURS = re.compile(r"P(\d{2,6})", re.ASCII)
@@ -22,21 +22,21 @@ _NAMESPACE = uuid5(NAMESPACE_DNS, "agent-league")
 
 
 def player_id_v1(player_id: str) -> str:
-    """`P01` as `player_001`; another name gets the prefix alone, where it lacks it."""
+    """Convert `P01` to `player_001`; any other name only gets the prefix, if it lacks it."""
     if found := _OURS.fullmatch(player_id):
         return f"{PREFIX}{int(found[1]):03}"
     return player_id if player_id.startswith(PREFIX) else PREFIX + player_id
 
 
 def inside(player_id: str) -> str:
-    """`player_001` as `P01`; whatever isn't the v1 form of an id of ours stays as it is."""
+    """Convert `player_001` to `P01`; anything else is returned unchanged."""
     found = _THEIRS.fullmatch(player_id)
     ours = f"P{int(found[1]):02}" if found else ""
     return ours if player_id_v1(ours) == player_id else player_id
 
 
 def new_league_uuid(league_id: str, secret: str) -> str:
-    """The UUID of one instance of a league, which follows from a random secret of its own and tells nothing of it."""
+    """Make the UUID of one instance of a league from its random secret, without revealing the secret."""
     if UUID.fullmatch(league_id):
         return league_id
     digest = hashlib.sha256(f"{_NAMESPACE}/league instance/{league_id}/{secret}".encode()).digest()
@@ -44,17 +44,20 @@ def new_league_uuid(league_id: str, secret: str) -> str:
 
 
 def league_uuid(league_id: str) -> str:
-    """The UUID of a league of which nothing but its id is known; a UUID stays itself."""
+    """Derive a league's UUID from its id alone; an id that is a UUID is returned unchanged."""
     return _uuid("league", league_id)
 
 
 def conversation_uuid(conversation_id: str) -> str:
-    """The UUID of a conversation; the same id gives the same UUID, and a UUID stays itself."""
+    """Derive a conversation's UUID from its id; an id that is a UUID is returned unchanged."""
     return _uuid("conversation", conversation_id)
 
 
 def read_endpoint(address: str) -> str:
-    """Where to call an agent that gives such an address; raises ValueError with a sentence where nobody can."""
+    """Convert `mcp://host:port/name` to `http://host:port/mcp`; raises ValueError with a sentence for people.
+
+    Addresses of other schemes are returned unchanged.
+    """
     expected = (
         f"{address[:80]!r} can't be called: expected mcp://host:port/name, such as mcp://localhost:8101/player_001"
     )
@@ -71,13 +74,13 @@ def read_endpoint(address: str) -> str:
 
 
 def wanted_id(address: str) -> str | None:
-    """The id of ours that an applicant asks for with the last part of its address, where that has the form of one."""
+    """The id that an applicant asks for with the last part of its address, as one of ours; None if it asks for none."""
     name = address.rpartition("/")[2]
     return inside(name) if address.startswith("mcp://") and inside(name) != name else None
 
 
 def write_endpoint(address: str, name: str) -> str:
-    """`http://host:port/mcp` as `mcp://host:port/name`."""
+    """Convert `http://host:port/mcp` to `mcp://host:port/name`."""
     return f"mcp://{urlsplit(address).netloc}/{name}"
 
 

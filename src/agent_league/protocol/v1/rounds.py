@@ -81,5 +81,5 @@ class LeagueComplete(V1Message):
 
 
 def win_rate(wins: int, played: int) -> float:
-    """The share of matches won, to three places; nothing where none was played."""
+    """The share of matches won, to three places; 0.0 if none was played."""
     return round(wins / played, 3) if played else 0.0

@@ -1,7 +1,7 @@
-"""From `league.v1` to `league.v2` and back, for agents that are called in v1 and think in v2.
+"""Translates requests from `league.v1` to `league.v2` and replies back, so that handlers only know v2.
 
-A player goes on seeing ids as v1 writes them (`player_001`), the manager gets its own (P01). What v1 doesn't say is
-left out, never guessed: no tokens, no points beyond wins, no game type in a result.
+A player still sees ids in their v1 form (`player_001`), the manager its own (P01). Fields that v1 doesn't have are left
+out, never guessed: no tokens, no points other than wins, no game type in a result.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ from agent_league.protocol.version import PROTOCOL_V2
 SEATS = {"challenger": "PLAYER_A", "defender": "PLAYER_B"}
 STATUSES = {"WIN": "WIN", "DRAW": "DRAW", "FORFEIT": "TECHNICAL_LOSS"}
 OTHER_REASONS = {"League full": "Registration closed"}
-"""Reasons for which v1 has no word -> its nearest."""
+"""Reasons that v1 doesn't have -> the nearest one that it has."""
 REASONING = "Choice of the player's strategy"
 METHOD_OF = {method.request: name for name, method in METHODS.items()}
 
@@ -32,14 +32,14 @@ Fields = dict[str, Any]
 
 
 class Call(NamedTuple):
-    """What a v1 message asks for: a method of ours with its message; no method: it is only to be acknowledged."""
+    """The v2 method and message of a v1 message; `method` None if it is only acknowledged."""
 
     method: str | None
     params: Fields
 
 
 def to_v2(message: Mapping[str, Any], role: Role) -> Call:
-    """What a message asks of an agent of this role, or a Refusal."""
+    """Translate a v1 message to the call of an agent of this role; raises Refusal."""
     message_type = check_envelope(message)
     known = _CALLS.get(role, {})
     if message_type not in known:
@@ -63,10 +63,10 @@ def to_v2(message: Mapping[str, Any], role: Role) -> Call:
 
 
 def reply_to_v1(reply: Any, request: Mapping[str, Any], now: datetime) -> Any:
-    """Our reply to a v1 request, in v1 where v1 has such a message; else (a status, an error) as it is.
+    """Translate a reply to a v1 request; replies that v1 has no message for (a status, an error) are unchanged.
 
-    Its time is `now`: what we write in v2 has no milliseconds. The manager's reply names its league, which an applicant
-    can't know; the others belong to the request's.
+    The timestamp is `now`, because v2 timestamps have no milliseconds. The manager's reply names its own league, which
+    an applicant can't know; other replies name the request's.
     """
     write = _REPLIES.get(str(reply.get("message_type"))) if isinstance(reply, Mapping) else None
     if write is None:
@@ -85,7 +85,7 @@ def reply_to_v1(reply: Any, request: Mapping[str, Any], now: datetime) -> Any:
 def registration_to_v1(
     request: Mapping[str, Any], name: str, now: datetime, league_id: str, conversation_id: str
 ) -> v1.LeagueRegisterRequest:
-    """A player's registration as it is sent in v1; `name` is the last part of its address, the ids are UUIDs."""
+    """Translate a player's registration to v1; `name` is the last part of its v1 address, the ids are UUIDs."""
     meta = request["player_meta"]
     return v1.LeagueRegisterRequest.write(
         league_id=league_id,
@@ -124,7 +124,7 @@ def _invited(message: Mapping[str, Any]) -> Asking:
 
 
 def _asked(message: Mapping[str, Any]) -> Asking:
-    """Even/Odd as in seed 001, unless the state of the game tells the moves to choose from."""
+    """CHOOSE_PARITY_CALL as in seed 001, or GAME_MOVE_CALL if the state of the game lists the legal moves."""
     state = read_fields(v1.PlayRequest, message).game_state
     special = state.game_specific_state
     game_type = special.game_type or "even_odd"
@@ -144,7 +144,7 @@ def _asked(message: Mapping[str, Any]) -> Asking:
 
 
 def _deadline(timestamp: str, seconds: float | None) -> Fields:
-    """What v1 says as a limit; one that no clock can show says nothing."""
+    """The deadline that follows from v1's time limit; {} if it has none or overflows."""
     sent = parse_utc(timestamp)
     if sent is None or seconds is None or not seconds > 0:
         return {}
@@ -176,7 +176,7 @@ def _told_round(message: Mapping[str, Any]) -> Asking:
 
 
 def _told_end(message: Mapping[str, Any]) -> Asking:
-    """Wins are all that v1 counts, so they stand for the points."""
+    """Translate the final standings; wins become the points, since v1 counts nothing else."""
     final = read_fields(v1.LeagueComplete, message).final_standings
     return v2.LeagueCompleted, {
         "total_rounds": final.total_rounds,
@@ -187,7 +187,10 @@ def _told_end(message: Mapping[str, Any]) -> Asking:
 
 
 def _applied(message: Mapping[str, Any]) -> Asking:
-    """An applicant can't know our league, so it names any. An address that can't be called is refused with the rest."""
+    """Translate a registration; drops its league id, since an applicant can't know ours.
+
+    An address that can't be parsed is kept, so that the manager refuses it like any other bad one.
+    """
     meta = read_fields(v1.LeagueRegisterRequest, message).player_meta
     endpoint = meta.contact_endpoint
     with suppress(ValueError):
@@ -200,7 +203,7 @@ def _applied(message: Mapping[str, Any]) -> Asking:
 
 
 def _reported(message: Mapping[str, Any]) -> Asking:
-    """What a referee of ours adds to the result (how it ended for each player) is passed on."""
+    """Translate a referee's report; extra fields of the result, which our own referees add, are passed on."""
     result = _result(message)
     summary = result.game_summary
     return v2.MatchResultReport, {
@@ -219,7 +222,7 @@ def _reported(message: Mapping[str, Any]) -> Asking:
 
 
 def _result(message: Mapping[str, Any]) -> Result:
-    """A result; TIE is what the rules in seed 001 call a draw."""
+    """Parse a result; accepts TIE, as the rules in seed 001 call a draw. Raises Refusal."""
     told = message.get("result")
     if isinstance(told, Mapping) and told.get("outcome") == "TIE":
         message = {**message, "result": {**told, "outcome": "DRAW"}}

@@ -1,4 +1,4 @@
-"""How a league and its matches are set going and kept in hand; the seeds leave these three open."""
+"""Messages that start and control a league and its matches; the seeds leave these three open."""
 
 from typing import Any, ClassVar, Literal
 
@@ -25,7 +25,7 @@ class ManageLeague(Message):
 
     action: Action
     player_id: str | None = None
-    """Who is suspended or reinstated."""
+    """The player to suspend or reinstate."""
 
 
 class MatchPlayer(Part):
@@ -36,13 +36,13 @@ class MatchPlayer(Part):
     endpoint: str
     protocol: str = "league.v2"
     style: str = "seeds"
-    """How the player spells its calls, as far as its registration showed it."""
+    """The player's call form, as far as its registration showed it."""
     token_sha256: str | None = None
     standings: OwnStandings = OwnStandings()
     state: str = "ACTIVE"
     failures_in_a_row: int = 0
     match_token: str | None = None
-    """What vouches for the referee at this player alone."""
+    """The token that authenticates the referee to this player alone."""
     move_method: Literal["make_move"] | None = None
     """`make_move`: it takes any game, and is asked in no game's own words."""
 
@@ -58,14 +58,14 @@ class MatchLimits(Part):
     """The league's limits for one match; a referee's own settings count for what isn't named."""
 
     join_sec: Seconds | None = None
-    """To answer an invitation."""
+    """Seconds to answer an invitation."""
     v1_join_sec: Seconds | None = None
     """The same for a player of `league.v1`; None: `join_sec`."""
     move_sec: Seconds | None = None
     attempts: Attempts | None = None
-    """In all for one question."""
+    """Attempts in all for one question."""
     base_delay_sec: Delay | None = None
-    """Before the second attempt."""
+    """Seconds before the second attempt."""
 
 
 class StartMatch(Message):
@@ -78,7 +78,7 @@ class StartMatch(Message):
     match_id: str
     game_type: str
     game_parameters: dict[str, Any] | None = None
-    """What the league plays by, beside what the referee's own registry says."""
+    """The league's parameters of the game, in addition to those of the referee's own registry."""
     player_A: MatchPlayer
     player_B: MatchPlayer
     player_A_id: str | None = None
@@ -86,17 +86,17 @@ class StartMatch(Message):
     player_B_id: str | None = None
     player_B_endpoint: str | None = None
     match_token: str | None = None
-    """What vouches for the referee at both players; ours show each player its own."""
+    """The token that authenticates the referee to both players; our referees show each player its own instead."""
     scoring: MatchScoring = MatchScoring()
     limits: MatchLimits | None = None
     """None: the referee's own settings count."""
     league_uuid: str | None = None
-    """What this league is called in `league.v1`; no other league has it."""
+    """The unique id of this league in `league.v1`."""
 
     @model_validator(mode="before")
     @classmethod
     def _from_flat_fields(cls, data: Any) -> Any:
-        """Who says no more of a player than its id and address has said enough."""
+        """Build `player_A` and `player_B` from their flat id and endpoint fields if the objects are missing."""
         if not isinstance(data, dict):
             return data
         filled = dict(data)

@@ -1,4 +1,4 @@
-"""Errors as messages."""
+"""The error messages of `league.v2`: LEAGUE_ERROR and GAME_ERROR."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -10,15 +10,15 @@ from agent_league.protocol.envelope import Message, Part, Sender
 from agent_league.protocol.v2.registration import LeagueRegisterRequest, RefereeRegisterRequest
 
 LONGEST_ID = 80
-"""Characters of an id that are sent back to whoever claims it."""
+"""Characters of a claimed id that are sent back."""
 REGISTRATION_NEEDED: Mapping[ErrorCode, str] = {
     ErrorCode.PLAYER_NOT_REGISTERED: LeagueRegisterRequest.TYPE,
     ErrorCode.AUTH_TOKEN_INVALID: LeagueRegisterRequest.TYPE,
     ErrorCode.REFEREE_NOT_REGISTERED: RefereeRegisterRequest.TYPE,
 }
-"""The codes that only a new registration mends, and the message it takes."""
+"""The codes that only a new registration resolves -> its message type."""
 TOKEN_CODES = frozenset({*REGISTRATION_NEEDED, ErrorCode.AUTH_TOKEN_MISSING})
-"""The codes of the check of token and sender."""
+"""The codes with which the check of token and sender refuses."""
 
 
 class LeagueError(Message):

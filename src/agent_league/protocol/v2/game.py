@@ -1,4 +1,4 @@
-"""One match: invitation, questions and answers, and its end."""
+"""The messages of one match: invitation, move calls and responses, and the end."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -23,7 +23,7 @@ class GameInvitation(Message):
     role_in_match: RoleInMatch | None = None
     opponent_id: str | None = None
     draw_commitment: str | None = None
-    """The hash of the seed that all draws of this match follow from."""
+    """The hash of the seed from which all draws of this match are derived."""
     game_parameters: dict[str, Any] | None = None
 
 
@@ -70,15 +70,15 @@ class MoveUsage(Part):
     input_tokens: Count
     output_tokens: Count
     cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
-    """Null where nobody knows the price."""
+    """Null if the price is unknown."""
     latency_ms: Count
     attempts: Count
     fallback: Annotated[str, Field(max_length=200)] | None
-    """Why the move is not the model's own; null where it is."""
+    """Why the move is not the model's own; null if it is."""
 
 
 SaidUsage = Annotated[Any, WithJsonSchema(MoveUsage.model_json_schema())]
-"""A MoveUsage when we write it; what others say there may be anything, and costs them nothing."""
+"""A MoveUsage in our own messages; any value is accepted from others, without a refusal."""
 
 
 class ChooseParityResponse(Message):
@@ -103,7 +103,7 @@ class MoveRequest(Part):
     move_type: str
     valid_options: list[Any] | None = None
     move_schema: dict[str, Any] | None = None
-    """Where the legal moves are too many to be listed: a JSON Schema of them. Where both are there, the list counts."""
+    """A JSON Schema of the legal moves, if they are too many to be listed; `valid_options` takes precedence."""
     context: Any = None
     step: int
     your_role: RoleInMatch

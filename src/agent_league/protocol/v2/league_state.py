@@ -1,6 +1,6 @@
-"""What the manager answers to plain questions about its league, and those questions.
+"""Models of the plain questions to a manager and of its answers.
 
-Only for describing them: the answers are written as they are, exact and without a model in between.
+Used only for the tools' schemas: the manager builds its answers as plain dicts, without these models.
 """
 
 from typing import Any, ClassVar, Literal

@@ -1,4 +1,4 @@
-"""What a referee answers to plain questions about its matches, and those questions."""
+"""Models of the plain questions to a referee about its matches, and of its answers."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""What a player answers of itself, and the question for it."""
+"""Models of the plain question to a player about itself, and of its answer."""
 
 from typing import Any, Literal
 
@@ -64,4 +64,4 @@ class PlayerStateAnswer(Exact):
     matches: list[PlayedMatch]
     opponents: dict[str, KnownOpponent]
     refusals: list[RefusedCall]
-    """The latest ones."""
+    """The latest refused calls."""

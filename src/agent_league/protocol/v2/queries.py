@@ -1,4 +1,4 @@
-"""Questions to the manager."""
+"""LEAGUE_QUERY, a registered agent's question to the manager, and its response."""
 
 from typing import Any, ClassVar, Literal
 

@@ -32,9 +32,9 @@ class PlayerMeta(Part):
     contact_endpoint: str
     protocol_version: str | None = None
     match_tokens: bool = False
-    """Whether it knows match tokens, and with them all that the seeds leave open; ours do, and say so."""
+    """Whether it knows match tokens and our other additions to the seeds; our own agents do."""
     match_keys: bool = False
-    """Whether it takes match tokens under a match key as well; who doesn't say so is shown signed ones alone."""
+    """Whether it also accepts match tokens signed with a match key; otherwise it gets Ed25519 tokens only."""
 
 
 class RefereeMeta(PlayerMeta):
@@ -45,12 +45,12 @@ class RegisterRequest(Message):
     """What both kinds of applicants may say beside who they are."""
 
     application_key: Annotated[str, Field(min_length=16, max_length=200)] | None = None
-    """A secret that the applicant made up: whoever shows it again is the same applicant, also without its token."""
+    """A secret made by the applicant, which identifies it when it registers again without its token."""
     _how: How = PrivateAttr(default=PLAINLY)
 
     @property
     def how(self) -> How:
-        """How it was said; never sent."""
+        """The protocol, call form and deviations of the request; never sent."""
         return self._how
 
     @how.setter
@@ -90,8 +90,8 @@ class LeagueRegisterResponse(RegisterResponse):
 
     player_id: str | None = None
     match_key: str | None = None
-    """A secret of the manager's and this player's, given to one that asks for it (`match_keys`): the tokens that its
-    referees show are signed with it, as JWTs of HS256."""
+    """A secret shared by the manager and this player, given to one that asks for it (`match_keys`): the tokens that
+    its referees show are signed with it, as JWTs of HS256."""
 
 
 class RefereeRegisterResponse(RegisterResponse):

@@ -1,4 +1,4 @@
-"""The referee's report to the manager."""
+"""MATCH_RESULT_REPORT, the referee's report of a match to the manager."""
 
 from typing import Any, ClassVar, Literal
 

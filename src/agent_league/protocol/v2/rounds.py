@@ -39,7 +39,7 @@ class RoundSummary(Part):
     draws: int
     technical_losses: int
     void: int = 0
-    """Matches that count for nobody."""
+    """Matches without a counted result."""
 
 
 class RoundCompleted(Message):
@@ -53,7 +53,7 @@ class RoundCompleted(Message):
     next_round_id: int | None = None
     summary: RoundSummary | None = None
     void_match_ids: list[str] | None = None
-    """The void ones, where there are any."""
+    """The void matches, if any."""
 
 
 class Champion(Part):

@@ -1,4 +1,4 @@
-"""What every agent answers about games and about the protocol, and those questions."""
+"""Models of the questions about games and the protocol that every agent answers, and of the answers."""
 
 from typing import Any
 

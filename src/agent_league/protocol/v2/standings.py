@@ -1,4 +1,4 @@
-"""The table, as it is published after each round."""
+"""The standings, as the manager publishes them after each round."""
 
 from typing import ClassVar
 
