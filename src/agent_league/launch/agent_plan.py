@@ -126,7 +126,7 @@ class RefereeSeat(Seat):
         return Referee(self.settings, carrier, remark=watchers.remark, tools=Rulebook(self.settings).table())
 
     def other_paths(self, agent: Agent) -> dict[str, Answer]:
-        """A path for match orders posted without a frame, unless strict."""
+        """A path to post a match to and wait for its result, unless strict."""
         from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
 
         strict = self.settings.system.tolerance.strict

@@ -42,7 +42,7 @@ class LogFile:
     def __init__(
         self, path: Path, league_id: str | None, file_id: FileId | None = None, *, messages: bool = True
     ) -> None:
-        """`messages`: whether to include lines of messages, which are most of them."""
+        """`with_messages`: whether to include lines of messages, which are most of them."""
         self.path = path
         self._file_id = file_id
         self._messages = messages

@@ -58,7 +58,7 @@ class HostSeat:
         join_seconds: float = JOIN_SECONDS,
         memo: CredentialsFile | None = None,
     ) -> None:
-        """`memo` stores its port (default: a file by display name and manager)."""
+        """`credentials_file` stores its port (default: a file by display name and manager)."""
         self.settings = replace(settings, exit_when_done=True)
         self.handle = f"seat-{secrets.token_hex(8)}"
         self.mailbox = Mailbox(fallback, patience=settings.system.timeouts.move_timeout_sec)
@@ -185,7 +185,7 @@ class HostSeat:
         try:
             server = self._served()
             await server.start()
-            assert self.player is not None  # noqa: S101 - `_served` has made it
+            assert self.player is not None  # noqa: S101 - `_make_server` has made it
             await self.player.run()
         except Exception as error:  # noqa: BLE001 - the player ends here, and its owner must not wait for ever
             self.failure = error

@@ -31,7 +31,7 @@ class Updates:
     """The subscribers of one agent."""
 
     def __init__(self, changes: Changes, is_there: Callable[[str], bool]) -> None:
-        """`is_there` says whether a URI is one of this agent's resources."""
+        """`is_own_uri` says whether a URI is one of this agent's resources."""
         self._changes = changes
         self._is_there = is_there
         self._bus = InMemorySubscriptionBus()
