@@ -46,8 +46,8 @@ class RequestTarget(Protocol):
 class RequestParser:
     """A parser with the methods and callbacks of `httptools.HttpRequestParser` that ignores upgrades.
 
-    If `is_upgrade_wanted` accepts one, `feed_data` raises HttpParserUpgrade as httptools does, with the number of bytes up to
-    the end of the head. If an offer is ignored, `on_message_begin` is called twice for its request.
+    If `is_upgrade_wanted` accepts one, `feed_data` raises HttpParserUpgrade as httptools does, with the number of bytes
+    up to the end of the head. If an offer is ignored, `on_message_begin` is called twice for its request.
     """
 
     def __init__(self, target: RequestTarget, is_wanted: UpgradeWanted | None = None) -> None:
