@@ -32,7 +32,7 @@ OVER = "Nothing: the league is over. get_standings and get_history tell how it w
 
 
 def news(seat: HostSeat, events: Sequence[Event], after: int) -> News:
-    """Make the answer to a host that has waited: at most MAX_EVENTS events, the rest when it asks again."""
+    """Make the answer to a host that has waited: MAX_EVENTS_PER_ANSWER events, the rest when it asks again."""
     now = events[:MOST_EVENTS]
     # Without events it isn't the latest number: something may have happened since the wait ended.
     told_up_to = now[-1].number if now else min(after, seat.mailbox.last)
