@@ -180,7 +180,7 @@ class HostSeat:
         self.names.update((row.player_id, row.display_name) for row in rows)
 
     async def _play(self) -> None:
-        """Run the player from registration to the end of the league; a failure becomes a Stopped event."""
+        """Run the player from registration to the end of the league; a failure becomes an event in the mailbox."""
         server: HttpServer | None = None
         try:
             server = self._served()
