@@ -1,1 +1,1 @@
-"""A place in a league for somebody who can't be called: an MCP host, a person at a terminal."""
+"""Players without an endpoint of their own: MCP hosts, and people at a terminal."""

@@ -1,4 +1,4 @@
-"""What a host is told of what happened to the player: in words of ours, other people's apart and cut short."""
+"""Describes a player's events to an MCP host: in our own words, with others' text shortened and kept apart."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -32,9 +32,9 @@ OVER = "Nothing: the league is over. get_standings and get_history tell how it w
 
 
 def news(seat: HostSeat, events: Sequence[Event], after: int) -> News:
-    """What a host gets that has waited: so many events at once, the rest when it asks with the `after` of these."""
+    """Make the answer to a host that has waited: MAX_EVENTS_PER_ANSWER events, the rest when it asks again."""
     now = events[:MOST_EVENTS]
-    # Not the latest number where nothing is told: something may have happened since the host's wait was over.
+    # Without events it isn't the latest number: something may have happened since the wait ended.
     told_up_to = now[-1].number if now else min(after, seat.mailbox.last)
     has_more = told_up_to < seat.mailbox.last
     turns = sorted(seat.mailbox.open_turns, key=lambda turn: turn.closes)
@@ -49,7 +49,7 @@ def news(seat: HostSeat, events: Sequence[Event], after: int) -> News:
 
 
 def told(seat: HostSeat, event: Event) -> Told:
-    """An event in words of ours; what others have written stands apart."""
+    """Describe an event in our own words; others' text goes under `untrusted`."""
     match event.what:
         case Registered(league_id):
             fields: dict[str, Any] = {"kind": "registered", "text": "You have a place in the league."}
@@ -112,7 +112,7 @@ def standings(seat: HostSeat, rows: Sequence[StandingsRow]) -> Standings:
 
 
 def table(seat: HostSeat, rows: Sequence[StandingsRow], most: int) -> list[Row]:
-    """The first rows, and the player's own."""
+    """Make the first rows of the standings, and the player's own."""
     own = seat.player.agent_id if seat.player else None
     shown = [*rows[:most], *(row for row in rows[most:] if row.player_id == own)]
     return [
@@ -147,13 +147,13 @@ def opponent(seat: HostSeat, match_id: str | None, opponent_id: str | None, **mo
 
 
 def others(**fields: Any) -> Untrusted:
-    """Other people's words, cut short."""
+    """Shorten others' text and mark it as untrusted; fields that are None are left out."""
     said = {name: value for name, value in fields.items() if value is not None}
     return Untrusted(**{name: _text(value) if isinstance(value, str) else value for name, value in said.items()})
 
 
 def opponents(events: Iterable[Event]) -> set[str | None]:
-    """Whom these events speak of."""
+    """Return the ids of players that these events name."""
     whats = [event.what for event in events]
     return {
         *(what.opponent_id for what in whats if isinstance(what, RoundAnnounced | Invited)),
@@ -164,7 +164,7 @@ def opponents(events: Iterable[Event]) -> set[str | None]:
 
 
 def open_turns(seat: HostSeat) -> list[dict[str, Any]]:
-    """The open turns by their ids, each with what others call its match and its players."""
+    """List open turns as JSON data, each with its match and opponent under `untrusted`."""
     return [
         {**told, "untrusted": told["untrusted"].model_dump(mode="json", exclude_unset=True)}
         for told in (_of_turn(seat, turn) for turn in seat.mailbox.open_turns[:MOST_TURNS])

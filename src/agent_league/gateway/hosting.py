@@ -1,4 +1,4 @@
-"""The seat's MCP server towards hosts: over standard input and output, or over HTTP."""
+"""Serves the gateway to MCP hosts, over standard input and output or over HTTP."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,7 +28,7 @@ NOT_BARE = "this is a gateway for MCP hosts, not an agent of the league: speak M
 
 
 async def serve_stdio(seat: HostSeat, stop: asyncio.Event) -> None:
-    """Serves one host until it closes our input, or `stop`. Standard output belongs to MCP alone meanwhile."""
+    """Serve one host until it closes our input, or `stop`. Nothing else may write to standard output meanwhile."""
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the SDK takes a second to import
 
     server = _server(seat)
@@ -38,18 +38,18 @@ async def serve_stdio(seat: HostSeat, stop: asyncio.Event) -> None:
             async with stdio_server(stdin=cast("Any", TypedLines())) as (incoming, outgoing):
                 await server.run(incoming, outgoing, server.create_initialization_options())
         except* GONE:
-            pass  # nobody reads our output any more: a host may end like that too
+            pass  # the host has closed our output, which is an end too
 
     await _until(stop, asyncio.create_task(serve()), seat)
 
 
 async def serve_http(seat: HostSeat, port: int, stop: asyncio.Event, ready: Callable[[], None]) -> None:
-    """Serves any number of hosts at `/mcp` until `stop`."""
+    """Serve any number of hosts at `/mcp` until `stop`; `ready` is called once it listens."""
     log = JsonLogger("gateway", log_root=DataPaths(seat.settings.home).logs)
     app = AgentApp(
         _answer,
         lambda: {"status": "ok", "role": "gateway", "id": seat.settings.display_name, "version": __version__},
-        Guard(),  # by the address alone, whatever names the league goes by: a page could have one of them
+        Guard(),  # only our address is allowed, not the league's host names: a web page could use one
         door=Door(lambda: _server(seat), log, tool_calls=True),
     )
     server = HttpServer(app, LOOPBACK, port, "the gateway", "Choose another with --http.")

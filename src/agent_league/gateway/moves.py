@@ -1,6 +1,6 @@
-"""Moves for a host: shown within a bound, for they are the referee's words, and understood again.
+"""Formats moves for a host within a length, since they are the referee's text, and parses its answers.
 
-A legal move can always be played: by itself, as it was shown, or by its place in the referee's list: `#1`, `#2`, ...
+Every legal move can be played: by its value, as it was shown, or by its place in the referee's list: `#1`, `#2`, ...
 """
 
 import json
@@ -21,19 +21,19 @@ _PLACE = re.compile(r"#([1-9][0-9]{0,8})(?:: .*)?", re.ASCII | re.DOTALL)
 
 
 def legal_shown(moves: Sequence[Move]) -> list[Any]:
-    """The first of these moves, and few where they are a long range; a long one begins with its place."""
+    """Return the first legal moves, only FIRST_MOVES of a long range; a long move is shown with its place."""
     first = moves[:FEW] if is_long(moves) else moves
     return _within(LONGEST_LIST, (_numbered(place, move) for place, move in enumerate(first, start=1)))
 
 
 def past_shown(moves: Sequence[Move]) -> list[Any]:
-    """The first of the moves of a game; then how many there are more."""
+    """Return the first moves of a game, then how many more there are."""
     shown = _within(LONGEST_PAST, map(cut, moves))
     return shown if len(shown) == len(moves) else [*shown, f"... {len(moves) - len(shown)} more"]
 
 
 def understood(said: Any, legal: Sequence[Move]) -> Move:
-    """The legal move that a host means; what it said, where that is none."""
+    """Return the legal move that a host's answer means; the answer itself if it means none."""
     place = _PLACE.fullmatch(said) if isinstance(said, str) and not spelled(said, legal) else None
     if place is None or int(place[1]) > len(legal):
         return said
@@ -42,7 +42,7 @@ def understood(said: Any, legal: Sequence[Move]) -> Move:
 
 
 def cut(data: Any, longest: int = LONGEST_MOVE) -> Any:
-    """Data as it is where that is short, else the beginning of its text."""
+    """Return data as it is if short, else the beginning of its text."""
     return data if _is_short(data, longest) else shortened(_text(data), longest=longest)
 
 
@@ -51,7 +51,7 @@ def _numbered(place: int, move: Move) -> Any:
 
 
 def _is_short(data: Any, longest: int) -> bool:
-    """Whether it may be shown as it is; half characters may not."""
+    """Whether data may be shown as it is: short, and without lone surrogates."""
     return len(json.dumps(data)) <= longest and bool(shortened(data, longest=longest) == data)
 
 

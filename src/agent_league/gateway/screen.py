@@ -1,4 +1,7 @@
-"""A person's screen: lines, and below them a question with its countdown. Without a terminal, lines alone."""
+"""Terminal output for a person who plays: lines, and below them a question with its countdown.
+
+Without a terminal it writes lines only.
+"""
 
 import shutil
 import sys
@@ -14,16 +17,16 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 LONGEST_LINE = 1000
-"""Part of a line is often somebody else's words."""
+"""Lines are cut, since they often quote others."""
 MOST_LINES = 100
 COUNT = "{:>3.0f} s  "
 
 DrawTable = Callable[[Sequence[StandingsRow], str], "RenderableType"]
-"""The standings under a title."""
+"""Draws the standings under a title."""
 
 
 class Screen:
-    """Standard output, and what is typed there."""
+    """Writes to standard output, keeping an open question below all other lines."""
 
     def __init__(self, draw_table: DrawTable, *, is_terminal: bool) -> None:
         self.is_terminal = is_terminal
@@ -40,7 +43,7 @@ class Screen:
             self._write(f"{said}\n")
 
     def block(self, text: str) -> None:
-        """Lines that stand as they are; nothing for no text."""
+        """Write lines without wrapping them; nothing for empty text."""
         if text:
             lines = [printable(line)[:LONGEST_LINE] for line in text.split("\n")[:MOST_LINES]]
             with self.above():
@@ -48,11 +51,11 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Letters that fit on a line."""
+        """Characters that fit on a line."""
         return shutil.get_terminal_size().columns if self.is_terminal else LONGEST_LINE
 
     def remark(self, text: str) -> None:
-        """A sentence of the player's: once the news are told, after those that it belongs to."""
+        """Write a remark of the player; once the first events are shown, it waits for `write_remarks`."""
         if self._remarks is None:
             self.line(text)
         else:
@@ -64,7 +67,7 @@ class Screen:
         self._remarks = []
 
     def ask(self, question: str) -> None:
-        """A new question: what was typed before it was there was meant for another one."""
+        """Ask a new question; discards what was typed before, which was meant for another one."""
         if self.is_terminal:
             _forget_typed()
         self.ask_again(question)
@@ -77,18 +80,18 @@ class Screen:
             self._write(f"{question}\n")
 
     def count(self, seconds: float) -> None:
-        """The seconds left, at the beginning of the line; what is being typed after the question stays as it is."""
+        """Show the seconds left at the beginning of the question's line, without touching what is being typed."""
         if self._question and self.is_terminal:
             self._write(f"\x1b7\r{COUNT.format(seconds)}\x1b8")
 
     def answered(self) -> None:
-        """Somebody has pressed Enter: the line is at its end. The seconds may have been counted below it meanwhile."""
+        """Close the question after Enter; clears its next line, where the countdown may have been written."""
         if self._question and self.is_terminal:
             self._write("\r\x1b[K")
         self._question = ""
 
     def give_up(self) -> None:
-        """Ends the line of a question that nobody has answered."""
+        """Close a question without an answer, ending its line."""
         if self._question and self.is_terminal and not self._is_above:
             self._write("\n")
         self._question = ""
@@ -101,9 +104,9 @@ class Screen:
 
     @contextmanager
     def above(self) -> Iterator[None]:
-        """Room for news while a question is open; it stands below them again.
+        """Write lines while a question is open; it is repeated below them afterwards.
 
-        The old line stays as it is: what is half typed there goes on counting, and whoever types wants to see it.
+        Its old line isn't erased: half-typed input there still counts, and should stay visible.
         """
         if self._is_above or not (self._question and self.is_terminal):
             yield

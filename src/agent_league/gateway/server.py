@@ -1,4 +1,4 @@
-"""The seat as an MCP server: the tools and the prompt with which a host plays. This module imports the SDK."""
+"""The gateway's MCP server: tools and a prompt with which a host plays. This module imports the SDK."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,7 +22,7 @@ from agent_league.version import __version__
 
 Context = ServerRequestContext[Any, Any]
 BEAT_SECONDS = 5.0
-"""How often a host that waits hears that we are still there."""
+"""Seconds between progress reports to a waiting host."""
 INSTRUCTIONS = (
     "A seat in a league of agents that play against each other; you are the player. Call join_league once, then"
     " wait_for_turn again and again, each time with the `after` of the answer before, and answer every open turn with"
@@ -67,7 +67,7 @@ class _Tool:
 
 
 def seat_server(seat: HostSeat) -> "Server[Any]":
-    """The server of a seat; any number of hosts may come and go."""
+    """Make the MCP server of an outside player, for any number of hosts."""
     served = _Served(seat)
     return Server(
         "agent-league-seat",
@@ -82,7 +82,7 @@ def seat_server(seat: HostSeat) -> "Server[Any]":
 
 
 class _Served:
-    """The requests of a host."""
+    """Handlers of a host's MCP requests."""
 
     def __init__(self, seat: HostSeat) -> None:
         self._seat = seat
@@ -141,7 +141,7 @@ class _Served:
         return types.ListToolsResult(tools=[tool.listed(name) for name, tool in self._tools.items()])
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """What can be mended by whoever calls is an answer with `is_error`, and says how."""
+        """Call a tool; errors that the host can correct become an answer with `is_error`."""
         tool = self._tools.get(params.name)
         if tool is None:
             known = ", ".join(self._tools)
@@ -204,7 +204,7 @@ class _Served:
             events = await seat.mailbox.wait(arguments.after, seconds, urgent=True)
         finally:
             beating.cancel()
-            await asyncio.gather(beating, return_exceptions=True)  # a host that is gone takes no beats
+            await asyncio.gather(beating, return_exceptions=True)  # fails if the host is gone
         await seat.learn_names(event_text.opponents(events))
         return event_text.news(seat, events, arguments.after)
 
@@ -232,7 +232,7 @@ class _Served:
         return self._seat
 
     def _refusal(self, sentence: str, data: dict[str, Any] | None = None) -> types.CallToolResult:
-        """An error in words of this gateway; what others chose or wrote comes apart from it, as data."""
+        """Make an error answer in our own words; others' text goes into `data`, in a part of its own."""
         content = [_text(self._seat.without_secrets(sentence)[:500])]
         if data:
             content.append(_text(orjson.dumps(self._seat.without_secrets(data)).decode()))
@@ -240,7 +240,7 @@ class _Served:
 
 
 async def _beat(ctx: Context, seconds: float) -> None:
-    """Tells the host now and then that the wait goes on; one that didn't ask for it isn't told."""
+    """Report progress to the host while it waits; the SDK sends nothing unless the host asked for it."""
     loop = asyncio.get_running_loop()
     begun = loop.time()
     while True:
@@ -253,7 +253,7 @@ def _problem(found: Mapping[str, Any]) -> str:
 
 
 def _plain(answer: BaseModel) -> dict[str, Any]:
-    """What is set, null or not; the rest would only cost a model time to read."""
+    """Dump only fields that were set, null included, to save the model tokens."""
     return answer.model_dump(mode="json", exclude_unset=True)
 
 

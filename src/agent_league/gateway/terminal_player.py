@@ -1,4 +1,4 @@
-"""A person's league, from the registration to its end: tells what happens, asks for moves, takes what is typed."""
+"""A person who plays a league at a terminal: shows events, asks for moves, reads what is typed."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ RULES_LENGTH = 160
 
 
 class Sitting:
-    """One person on one seat."""
+    """One person at a terminal, playing as one outside player."""
 
     def __init__(self, seat: HostSeat, screen: Screen) -> None:
         self._seat = seat
@@ -33,7 +33,7 @@ class Sitting:
         self._is_deaf = False
 
     async def run(self) -> None:
-        """Until the league is over or Ctrl-C."""
+        """Play until the league is over or Ctrl-C."""
         settings = self._seat.settings
         self._screen.line(f"Joining the league of {settings.manager} as {settings.display_name}. Ctrl-C leaves.")
         stop, playing = asyncio.create_task(interruption().wait()), asyncio.create_task(self._play())
@@ -64,7 +64,7 @@ class Sitting:
             raise self._seat.failure
 
     async def _follow(self) -> None:
-        """Tells what happens, up to the end."""
+        """Show events and ask questions until the league is over."""
         after, mailbox = 0, self._seat.mailbox
         while not (self._seat.failure or (self._seat.is_over and after == mailbox.last)):
             events = await mailbox.wait(after, seconds=0.5)
@@ -80,7 +80,7 @@ class Sitting:
                 self._screen.count(mailbox.seconds_left(self._asked))
 
     async def _listen(self) -> None:
-        """Takes answers. At a terminal, what is typed without a question is nothing; a pipe isn't read before one."""
+        """Read answers. At a terminal, input without a question is ignored; a pipe isn't read before a question."""
         lines = TypedLines()
         while True:
             if not self._screen.is_terminal:
@@ -102,7 +102,7 @@ class Sitting:
         move = chosen(line, legal)
         try:
             played = self._seat.mailbox.move(turn.turn_id, line.strip() if move is None else move)
-        except Refusal:  # not one of them, or too late: then the next news say so
+        except Refusal:  # illegal, or too late, which the next event tells
             self._screen.answered()
             self._screen.line(f"{printable(line.strip())[:40]!r} is none of them.")
             self._offer(turn)
@@ -114,7 +114,7 @@ class Sitting:
         self._ask()
 
     def _ask(self) -> None:
-        """Puts the first open question; one whose time is over is closed."""
+        """Ask for the first open turn; close a question whose turn is over."""
         turns = self._seat.mailbox.open_turns
         if self._asked and self._asked.turn_id not in [turn.turn_id for turn in turns]:
             self._close()
@@ -135,7 +135,7 @@ class Sitting:
         self._screen.block(in_lines([f"Moves: {shown[0]}", *shown[1:]], self._screen.width))
 
     async def _explain(self, turn: Turn) -> None:
-        """The rules, and the question again where it is still open then."""
+        """Show the rules, then repeat the question if it is still open."""
         self._screen.answered()
         try:
             rules = await self._seat.rules(turn.observation.game_type)

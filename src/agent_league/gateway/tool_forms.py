@@ -1,4 +1,7 @@
-"""The forms of a host's questions and of our answers. What others have written has a place of its own in them."""
+"""Pydantic models of the gateway's tool arguments and answers; others' text stands under `untrusted`.
+
+Class docstrings here are part of the tools' schemas, so hosts read them.
+"""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""Lines from standard input, read in a thread of their own: whoever reads may end although nobody types."""
+"""Lines from standard input, read in a separate thread, so that a program can end while nothing is typed."""
 
 import asyncio
 import os
@@ -10,13 +10,13 @@ STDIN = 0
 
 
 class TypedLines:
-    """The lines that come in, in order; the end of the input ends them."""
+    """The lines of the input, in order, until it ends."""
 
     def __init__(self, fd: int = STDIN) -> None:
         self._fd = fd
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
-        # A thread that waits in `input()` holds a lock that the end of the interpreter wants; one in `read` holds none.
+        # A thread blocked in `input()` holds a lock that the interpreter needs to exit; one in `os.read` holds none.
         threading.Thread(target=self._read, daemon=True).start()
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -24,7 +24,7 @@ class TypedLines:
             yield line
 
     async def next(self) -> str | None:
-        """The next line; None at the end, however often one asks."""
+        """Wait for the next line; None at the end, also when called again."""
         line = await self._lines.get()
         if line is None:
             self._lines.put_nowait(None)
@@ -42,7 +42,7 @@ class TypedLines:
             self._put(None)
 
     def _chunk(self) -> bytes:
-        """What has come in; nothing at the end of the input, which a terminal that is gone has reached too."""
+        """Read some input; empty at its end, or if the terminal is gone."""
         try:
             return os.read(self._fd, 65536)
         except OSError:

@@ -1,6 +1,6 @@
-"""What a stranger's server answers to an httpx2 client: read so far and no further, and never packed.
+"""A limit on what an httpx2 client reads from a stranger's server.
 
-A packed answer is refused, since a small one may unpack to a huge one. Doesn't know what is asked.
+Compressed answers are refused, since a small one may decompress to a huge one. Doesn't know what is asked.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import httpx2
 
 UNPACKED = "identity"
-"""What to accept, as the header `accept-encoding`."""
+"""The value to send as the header `accept-encoding`."""
 
 
 def bounded(longest: int, but: str | None = None) -> Callable[[httpx2.Response], Awaitable[None]]:
-    """A hook for responses: no more bytes of one than the `longest`, except where it is of the type `but`."""
+    """Return a response hook that raises ReadError after `max_bytes`; responses of `unless_type` aren't limited."""
 
     async def bound(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", UNPACKED) != UNPACKED:

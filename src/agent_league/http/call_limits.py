@@ -1,8 +1,8 @@
-"""How many calls of one caller are worked on at once, and how many large ones of all.
+"""Limits on concurrent calls: per caller, and for large bodies also in total.
 
-A caller is known by a good token, else by its network address. Whoever has more calls under way waits for its own, so
-that an opponent with hundreds of connections keeps no player from answering its referee in time. The token is looked at
-only where an address has to wait: a server that isn't crowded pays for a count and nothing else.
+A caller is identified by a valid token, else by its network address. Calls beyond the limit queue behind the same
+caller's calls, so that an opponent with hundreds of connections can't keep a player from answering its referee in time.
+The token is read only if the address has to wait: without load, a call costs one count.
 """
 
 import asyncio
@@ -16,31 +16,31 @@ from agent_league.http.rate_limit import network_of
 
 MOST_CALLS = 16
 MOST_BATCHES = 4
-"""Under way of one caller; batches wait for batches alone, since each is up to a hundred calls."""
+"""Concurrent batches of one caller; they queue apart from single calls, since each is up to a hundred calls."""
 LARGE_BYTES = 16 * 1024
 MOST_LARGE = 1
-"""Calls of one caller with a body of more than that: what is read from it may take twenty times its bytes."""
+"""Concurrent calls of one caller with a body above LARGE_BYTES: parsing one may take twenty times its size."""
 MOST_LARGE_OF_ALL = 2
-"""The same of all callers without a good token, who may have many addresses."""
+"""The same for all callers without a valid token together, since one may have many addresses."""
 WAIT_SECONDS = 0.25
-"""So often one more call of a caller may begin, however long those before it take: some wait for people."""
+"""After so long one more queued call begins even if none has ended: some calls wait for people."""
 BATCH_WAIT_SECONDS = 5.0
-"""The same for batches and large calls, which wait for nobody as a rule."""
+"""The same for batches and large calls, which rarely wait for people."""
 MAX_WAITING = 8 * MAX_BODY
-"""Bytes of all calls that wait; nobody else is let in before there is room."""
+"""Bytes of all queued calls together; beyond it, calls are rejected."""
 BATCH = re.compile(rb"\s*\[")
 TOKEN = re.compile(rb'"auth_token"\s*:\s*"([!#-\[\]-~]{1,4096})"')
 
 TokenCheck = Callable[[str], bool]
-"""Whether a token is a good one."""
+"""Whether a token is valid."""
 
 
 class TooManyWaiting(Exception):
-    """A call for which there is no room even to wait."""
+    """The queued calls hold too many bytes for another one."""
 
 
 class _Line:
-    """The calls of one caller: how many are under way, and those that wait."""
+    """One caller's calls: how many are running, and those that wait."""
 
     __slots__ = ("most", "timer", "under_way", "waiting")
 
@@ -56,7 +56,7 @@ class _Line:
 
 
 class CallLimits:
-    """The calls under way at one agent."""
+    """The running and queued calls of one agent."""
 
     def __init__(self, has_good_token: TokenCheck | None = None) -> None:
         self._has_good_token = has_good_token
@@ -65,7 +65,7 @@ class CallLimits:
         self._waiting_bytes = 0
 
     async def answer(self, answer: Answer, body: bytes, bearer: str | None, address: str) -> bytes | None:
-        """Answers a frame as soon as its caller has few enough under way; raises TooManyWaiting."""
+        """Answer a frame as soon as its caller has a free slot; raises CallQueueFull."""
         if len(body) > LARGE_BYTES:
             return await self._answer_large(answer, body, bearer, address)
         kind, most = ("batches", MOST_BATCHES) if BATCH.match(body) else ("calls", MOST_CALLS)
@@ -84,9 +84,9 @@ class CallLimits:
             self._leave(name, line)
 
     async def _answer_large(self, answer: Answer, body: bytes, bearer: str | None, address: str) -> bytes | None:
-        """The same for a body that takes much memory and time to read, be it a batch or not.
+        """Answer a call, batch or not, whose body takes much memory and time to parse.
 
-        Between two of them everybody else gets a turn: most take no longer than it takes to read them.
+        The event loop runs once between two of them, since parsing one blocks everybody else.
         """
         token = self._find_token(body, bearer)
         async with AsyncExitStack() as turns:
@@ -100,7 +100,7 @@ class CallLimits:
 
     @asynccontextmanager
     async def _turn(self, name: str, most: int, size: int) -> AsyncIterator[None]:
-        """A place among those under way; raises TooManyWaiting."""
+        """Hold one slot of a queue, waiting for it if none is free; raises CallQueueFull."""
         line = self._line(name, most)
         if line.is_full:
             await self._wait(line, size)
@@ -112,7 +112,7 @@ class CallLimits:
             self._leave(name, line)
 
     def _leave(self, name: str, line: _Line) -> None:
-        """Ends a call, and its line where nobody else is in it."""
+        """End a call, and remove its queue if that is empty."""
         self._end(line)
         if not line.under_way and not line.waiting:
             self._lines.pop(name, None)
@@ -124,7 +124,7 @@ class CallLimits:
         return line
 
     def _find_token(self, body: bytes, bearer: str | None) -> str | None:
-        """The good token that came with a call, beside its message or in it."""
+        """Return the valid token of a call, from its Authorization header or its message."""
         if self._has_good_token is None:
             return None
         found = TOKEN.search(body)
@@ -132,7 +132,7 @@ class CallLimits:
         return next((token for token in given if token and self._has_good_token(token)), None)
 
     async def _wait(self, line: _Line, size: int) -> None:
-        """Waits for a turn, and takes it."""
+        """Wait for a slot and occupy it; raises CallQueueFull."""
         if self._waiting_bytes + size > MAX_WAITING:
             raise TooManyWaiting
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -149,7 +149,7 @@ class CallLimits:
             self._waiting_bytes -= size
 
     def _end(self, line: _Line) -> None:
-        """Lets the next begin, now that a call has ended."""
+        """Free a slot and begin the next calls."""
         line.under_way -= 1
         while line.waiting and line.under_way < line.most:
             self._begin_next(line)

@@ -1,6 +1,4 @@
-"""Where the call that is being answered comes from: the network address that the server sees, which no message can
-choose.
-"""
+"""The network address of the current caller, as the server sees it; no message can choose it."""
 
 import asyncio
 import socket
@@ -14,26 +12,26 @@ from agent_league.http.hosts import is_loopback, plain_address
 Address = tuple[str, int]
 """Host and port."""
 CALLER_ADDRESS: ContextVar[Address | None] = ContextVar("caller_address", default=None)
-"""Set by the server for each call; None where the caller is in this process."""
+"""Set by the server for each call; None if the caller is in this process."""
 NOWHERE: Address = ("", 0)
 """A caller whose address the server can't see."""
 THIS_MACHINE = "this machine"
 
 
 def machine_of(address: str) -> str:
-    """The address in the form in which callers are compared: all addresses of this machine are one."""
+    """Normalise an address to compare callers; all addresses of this machine become THIS_MACHINE."""
     plain = plain_address(address.partition("%")[0])
     return THIS_MACHINE if is_loopback(plain) or _is_own_address(plain) else plain
 
 
 def calling_machine() -> str | None:
-    """Where the call that is being answered comes from; None where the caller is in this process."""
+    """The machine of the current caller; None if the caller is in this process."""
     address = CALLER_ADDRESS.get()
     return None if address is None else machine_of(address[0])
 
 
 def check_machine(machines: Collection[str], who: str) -> None:
-    """Raises a Refusal unless the call comes from one of the machines where somebody is."""
+    """Raise a Refusal unless the current call comes from one of these machines; `who` names their owner in it."""
     caller, machine = CALLER_ADDRESS.get(), calling_machine()
     if caller is not None and machine not in machines:
         address = caller[0]
@@ -46,7 +44,7 @@ def check_machine(machines: Collection[str], who: str) -> None:
 
 
 async def find_machines(endpoint: str) -> frozenset[str]:
-    """The machines to which the host of an endpoint resolves now; none where it doesn't resolve."""
+    """Resolve the host of an endpoint to machines; empty if it doesn't resolve."""
     host = urlsplit(endpoint).hostname or ""
     if host == "localhost" or is_loopback(host):
         return frozenset({THIS_MACHINE})
@@ -58,7 +56,7 @@ async def find_machines(endpoint: str) -> frozenset[str]:
 
 
 def _is_own_address(address: str) -> bool:
-    """Whether this machine has such an address itself."""
+    """Whether an address is one of this machine's, found by binding to it."""
     if not address:
         return False
     family = socket.AF_INET6 if ":" in address else socket.AF_INET

@@ -1,4 +1,4 @@
-"""The seam of carriers: one frame there, one back."""
+"""The carrier interface: send one frame to an endpoint, get one back."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
@@ -6,13 +6,13 @@ from typing import Protocol
 from agent_league.errors import PeerTimeout, PeerUnreachable
 
 MAX_BODY = 1024 * 1024
-"""Bytes of a frame, there and back."""
+"""Bytes of a frame, in each direction."""
 Answer = Callable[[bytes, str | None], Awaitable[bytes | None]]
-"""What an agent does with a frame and the bearer's token beside it: its answer, or None for a notification."""
+"""Answers a frame and its bearer token; None for a notification."""
 
 
 class PostRefused(Exception):
-    """What an agent refuses with an HTTP status of its own; `body` is the answer."""
+    """Raised by an agent to answer a POST with an HTTP error status and this body."""
 
     def __init__(self, status: int, body: bytes) -> None:
         super().__init__(f"refused with HTTP {status}")
@@ -21,7 +21,7 @@ class PostRefused(Exception):
 
 
 class Carrier(Protocol):
-    """Carries a frame to an endpoint and brings the answer back; reads neither."""
+    """Sends a frame to an endpoint and returns the answer; parses neither."""
 
     async def exchange(
         self,
@@ -31,9 +31,9 @@ class Carrier(Protocol):
         bearer: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes]:
-        """HTTP status and body of the answer; raises PeerTimeout or PeerUnreachable.
+        """Return HTTP status and body of the answer; raises PeerTimeout or PeerUnreachable.
 
-        `headers` go beside the frame, where the carrier has such a place.
+        `limit` is in seconds. `headers` are sent if the carrier has headers.
         """
         ...
 

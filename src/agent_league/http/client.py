@@ -1,4 +1,4 @@
-"""The HTTP carrier: connections kept alive and few to each peer, no redirects, answers limited in size and time."""
+"""The HTTP client: a pool of kept connections per peer, no redirects, answers limited in size and time."""
 
 import asyncio
 import os
@@ -19,24 +19,24 @@ from agent_league.http.client_connection import BrokenOff, Link, Reply
 from agent_league.http.hosts import PORTS
 
 MOST_KEPT = 32
-"""Connections to one peer that are kept while it isn't called."""
+"""Idle connections kept to one peer."""
 MOST_PEERS = 4096
 RESOLVED_SECONDS = 300
 SECOND_FAMILY_SECONDS = 0.25
-"""How long one of a host's addresses is tried alone, before the next is tried beside it."""
+"""How long one of a host's addresses is tried before the next is tried in parallel."""
 IN_PATHS = "/%:@!$&'()*+,;=~?"
 UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Whereabouts:
-    """The addresses of hosts, asked for once in a while; those of the family that worked last come first."""
+    """Resolves hosts and caches the addresses; those of the family that worked last come first."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._found: dict[str, tuple[asyncio.Task[list[Any]], float]] = {}
 
     async def of(self, host: str, port: int) -> list[Any]:
-        """What `getaddrinfo` says; whoever asks for the same host at the same time waits for the same answer."""
+        """Return what `getaddrinfo` says; concurrent lookups of one host share the same task."""
         finding, until = self._found.get(host, (None, 0.0))
         if finding is None or self._loop.time() >= until or (finding.done() and finding.exception()):
             if len(self._found) >= MOST_PEERS:
@@ -55,7 +55,7 @@ class Whereabouts:
 
 
 class Peer:
-    """One address: how a request to it begins, and the connections that are kept to it."""
+    """One endpoint: the head of its requests, and the idle connections to it."""
 
     def __init__(self, endpoint: str) -> None:
         parts = urlsplit(endpoint)
@@ -74,7 +74,7 @@ class Peer:
         self._latest: tuple[str | None, bytes] = (None, f"{self._head}Content-Length: ".encode())
 
     def request(self, frame: bytes, bearer: str | None, headers: Mapping[str, str] | None) -> bytes:
-        """All bytes of a request; a ValueError where a header would be two."""
+        """Encode head and body of a request; raises ValueError for a header with unsafe characters."""
         known, head = self._latest
         if bearer != known or headers:
             given = {**(headers or {}), **({"Authorization": f"Bearer {bearer}"} if bearer else {})}
@@ -100,7 +100,7 @@ class Peer:
         return link
 
     def kept(self) -> Link | None:
-        """A connection that may still be good."""
+        """Take an idle connection that is still usable, if there is one."""
         while self.links:
             link = self.links.pop()
             if link.is_usable:
@@ -115,7 +115,7 @@ class Peer:
 
 
 class HttpCarrier:
-    """Calls agents over HTTP. Make it inside a running event loop."""
+    """Calls agents over HTTP. Create it inside a running event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -141,7 +141,7 @@ class HttpCarrier:
                 try:
                     return await self._ask(peer, link, request, due)
                 except BrokenOff:
-                    # A server may close an idle connection just as we use it; only a fresh one tells of the peer.
+                    # A server may close an idle connection just as we use it; only a new one shows if the peer is up.
                     if not link.is_silent or self._is_closed:
                         raise
             async with asyncio.timeout_at(due):
@@ -198,12 +198,12 @@ def _header(field: tuple[str, str]) -> str:
 
 @cache
 def _trust() -> ssl.SSLContext:
-    """Which certificates are good: those that the system trusts. To read them all takes a while."""
+    """A TLS context that trusts the system's certificates; cached, since loading them is slow."""
     return ssl.create_default_context()
 
 
 def _why(error: Exception) -> str:
-    """What went wrong, without the address, which is told already."""
+    """Describe an error without the address, which the message names already."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message}); $SSL_CERT_FILE can name one that is"
     if isinstance(error, ssl.SSLError):  # whose numbers are not the system's

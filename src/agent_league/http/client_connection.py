@@ -1,7 +1,6 @@
-"""One kept connection to a server: a request goes out, its answer is awaited, then the next may go.
+"""One keep-alive connection to a server: one request at a time, no pipelining.
 
-Reads with httptools and watches size and time itself. Knows bytes, not what they say; whom to call is the client's
-business.
+Parses with httptools and limits size and time itself. Knows bytes only; the client chooses whom to call.
 """
 
 import asyncio
@@ -27,10 +26,10 @@ class BrokenOff(ConnectionError):
 
 
 class Link(asyncio.Protocol):
-    """A connection, and the one call that is under way on it.
+    """A connection and its current request.
 
-    It has one timer, for the end of a call and of idleness alike, and lets it run: a call that moves the moment back
-    costs nothing, and the timer finds that out when it rings.
+    One timer serves for both the call's timeout and the idle timeout. A later deadline doesn't restart it, which saves
+    a timer per call: it checks the deadline when it fires.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -49,10 +48,13 @@ class Link(asyncio.Protocol):
         self._is_framed = False
         self._has_head = False
         self.is_usable = False
-        """Whether it can take another call."""
+        """Whether it can send another request."""
 
     def ask(self, request: bytes, due: float) -> asyncio.Future[Reply]:
-        """Sends a request; its answer, or TimeoutError, BrokenOff, BadAnswer, or a ValueError where it isn't HTTP."""
+        """Send a request; the future gets the answer or an error. `due` is in the loop's time.
+
+        Errors are TimeoutError, ConnectionBroken, BadAnswer, and ValueError for an answer that isn't HTTP.
+        """
         self._body, self._read, self._is_framed, self._has_head, self.is_usable = b"", 0, False, False, False
         self._reply = reply = self._loop.create_future()
         self._transport.write(request)
@@ -61,11 +63,11 @@ class Link(asyncio.Protocol):
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing has come of an answer."""
+        """Whether no byte of an answer has come."""
         return self._read == 0
 
     def abort(self) -> None:
-        """Ends the connection, whatever is under way."""
+        """Close the connection at once, even during a request."""
         self.is_usable = False
         if self._timer:
             self._timer.cancel()
@@ -75,7 +77,7 @@ class Link(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        if self._reply is None:  # nobody asked
+        if self._reply is None:  # data without a request
             self.abort()
             return
         self._read += len(data)
@@ -92,7 +94,7 @@ class Link(asyncio.Protocol):
                 self._fail(ValueError(f"an answer with more than {MAX_HEAD} bytes before its body"))
 
     def eof_received(self) -> None:
-        """The end of an answer that has no other."""
+        """Finish an answer without Content-Length or chunks, which ends with the connection."""
         self.is_usable = False
         if self._has_head and not self._is_framed:
             self._done()
@@ -119,7 +121,7 @@ class Link(asyncio.Protocol):
             self._fail(BadAnswer(f"an answer of more than {MAX_BODY} bytes"))
 
     def on_message_complete(self) -> None:
-        if self._parser.get_status_code() < 200:  # it will answer
+        if self._parser.get_status_code() < 200:  # 1xx: the answer itself is still to come
             self._is_framed = self._has_head = False
         elif self._reply is not None:
             self.is_usable = self._parser.should_keep_alive()
@@ -128,7 +130,7 @@ class Link(asyncio.Protocol):
             self.is_usable = False
 
     def on_message_begin(self) -> None:
-        if self._reply is None:  # a second answer to one question
+        if self._reply is None:  # a second answer to one request
             self.is_usable = False
             self.abort()
 

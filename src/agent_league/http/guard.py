@@ -1,7 +1,7 @@
-"""Who may come in: the Host, Origin and Content-Type of a request, judged before its body is read.
+"""Checks of Host, Origin and Content-Type, before a request's body is read.
 
 A web page can make its visitor's browser call agents on the same machine or network, even under a name of its own
-(DNS rebinding); these headers give such a call away. Programs that aren't browsers pass as long as they are plain.
+(DNS rebinding); these headers reveal such a call. Programs that aren't browsers pass without sending an Origin.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ Fields = dict[bytes, bytes]
 """The headers of a request by name, in lower case."""
 ONLY_ONCE = (b"host", b"origin", b"content-type", b"content-length", b"authorization")
 MAX_KNOWN = 256
-"""Header values that are remembered as good ones; a peer could make up any number of them."""
+"""Accepted header values that are remembered; a peer could make up any number of them."""
 SHOWN_LENGTH = 80
 
 
 class TurnedAway(Exception):
-    """A request that isn't served: the HTTP status, and a sentence for whoever wonders why."""
+    """A request that isn't served, with the HTTP status and a sentence that says why."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -29,9 +29,9 @@ class TurnedAway(Exception):
 
 
 class Guard:
-    """Lets requests in that name an allowed host, or the address on which they came in; `*` allows every host.
+    """Accepts requests whose Host is allowed or is the address they came in on; `*` allows every host.
 
-    Only pages of our own, and of the allowed origins, may change something; `*` allows every page.
+    POSTs from a web page are accepted from our own pages and the allowed origins; `*` allows every page.
     """
 
     def __init__(self, allowed_hosts: Iterable[str] = (), allowed_origins: Iterable[str] = ()) -> None:
@@ -44,7 +44,7 @@ class Guard:
         self._good_types = {b"application/json"}
 
     def knows(self, fields: Fields) -> bool:
-        """Whether such headers were found good before, and no page can have sent them."""
+        """Whether these headers were accepted before and don't come from a web page."""
         return (
             fields.get(b"host") in self._good_hosts
             and fields.get(b"content-type", b"application/json") in self._good_types
@@ -52,7 +52,7 @@ class Guard:
         )
 
     def admit(self, scope: Scope) -> Fields:
-        """The headers of a request to whatever path; raises TurnedAway."""
+        """Check a request to any path and return its headers; raises RequestRejected."""
         headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
         fields = dict(headers)
         if len(fields) != len(headers):
@@ -63,10 +63,10 @@ class Guard:
         return fields
 
     def admit_post(self, scope: Scope, fields: Fields) -> None:
-        """Judges what only matters where something may change; raises TurnedAway."""
+        """Check Origin and Content-Type of a POST; raises RequestRejected."""
         if b"origin" in fields:
             self._check_origin(fields[b"origin"], fields.get(b"host", b""))
-        content_type = fields.get(b"content-type")  # none at all is how a simple program does it, but no browser
+        content_type = fields.get(b"content-type")  # simple programs send none, browsers always do
         if content_type is not None and content_type not in self._good_types:
             self._check_type(content_type)
 
@@ -108,7 +108,7 @@ class Guard:
 
 
 def plain_origin(text: str) -> tuple[str, str, int] | None:
-    """Scheme, host and port of an origin in the form in which they are compared; None where it is none."""
+    """Normalise an origin to scheme, host and port for comparison; None if it is invalid."""
     try:
         parts = urlsplit(text.strip().lower())
         host, port = plain_host(parts.hostname or ""), parts.port or PORTS.get(parts.scheme)
@@ -120,7 +120,7 @@ def plain_origin(text: str) -> tuple[str, str, int] | None:
 
 
 def _came_in_on(host: str, scope: Scope) -> bool:
-    """Whether a host is the very address of the connection, which no page can choose a name for."""
+    """Whether a host is the local address of the connection, which DNS rebinding can't fake."""
     address = scope.get("server")
     if not address:
         return False
@@ -137,17 +137,17 @@ def _check_repeated(names: list[bytes]) -> None:
 
 def _remember(value: bytes, known: set[bytes]) -> None:
     if len(known) >= MAX_KNOWN:
-        known.clear()  # or whoever made them all up would keep everybody else from being known
+        known.clear()  # or made-up values would keep real ones from being remembered
     known.add(value)
 
 
 def _shown(value: bytes) -> str:
-    """What a peer sent, short and without anything that a terminal obeys."""
+    """Quote a peer's value: shortened, without control characters."""
     return ascii(value[:SHOWN_LENGTH].decode("latin-1")) if value else "nothing"
 
 
 def bearer_of(fields: Fields) -> str | None:
-    """The token of an `Authorization: Bearer` header."""
+    """Return the token of an `Authorization: Bearer` header, or None."""
     value = fields.get(b"authorization")
     if value is None or value[:7].lower() != b"bearer ":
         return None

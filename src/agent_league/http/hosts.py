@@ -1,4 +1,4 @@
-"""Hosts and addresses in the one form in which they are compared."""
+"""Hosts, addresses and endpoints: parsed, checked, and normalised for comparison."""
 
 import ipaddress
 import re
@@ -12,14 +12,14 @@ MAX_ENDPOINT = 2000
 
 
 def plain_host(text: str) -> str:
-    """A host without port, brackets, capitals and the dot at its end."""
+    """Strip port, brackets and trailing dot from a host, in lower case."""
     text = text.strip().lower()
     found = HOST_AND_PORT.fullmatch(text)
     return plain_address((found[1].strip("[]") if found else text).removesuffix("."))
 
 
 def plain_address(text: str) -> str:
-    """An IP address in its shortest form, the IPv4 one where it stands for one; anything else as it is."""
+    """Shorten an IP address, mapping IPv6-mapped IPv4 to IPv4; anything else is returned as it is."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -35,12 +35,12 @@ def is_loopback(address: str) -> bool:
 
 
 def are_loopback(hosts: Iterable[str]) -> bool:
-    """Whether all of them are this machine."""
+    """Whether every host is a name or address of this machine."""
     return all(host == "localhost" or is_loopback(host) for host in map(plain_host, hosts))
 
 
 def place_of(endpoint: str) -> tuple[str, int | None]:
-    """Where an address leads, whichever way it is written: this machine has several names."""
+    """Normalise an endpoint to host and port; every loopback name becomes `localhost`."""
     try:
         parts = urlsplit(endpoint)
         host, port = plain_host(parts.hostname or ""), parts.port or PORTS.get(parts.scheme)
@@ -50,7 +50,7 @@ def place_of(endpoint: str) -> tuple[str, int | None]:
 
 
 def read_typed(address: str) -> SplitResult | None:
-    """An address as a person types it, where a missing `http://` is understood; None where it is none."""
+    """Parse an address as a person types it, with or without `http://`; None if it is invalid."""
     url = address if "://" in address else f"http://{address}"
     try:
         parts = urlsplit(url)
@@ -61,7 +61,7 @@ def read_typed(address: str) -> SplitResult | None:
 
 
 def endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | None:
-    """What is wrong with an address that an agent hands in, or None."""
+    """Describe what is wrong with an agent's endpoint, or return None."""
     expected = "expected an address such as http://localhost:8101/mcp"
     try:
         parts = urlsplit(endpoint)

@@ -1,8 +1,8 @@
-"""The connections of one server, and how long, how large and how many they may be.
+"""Limits on the connections of one server: their number, their size and their time.
 
-Extends uvicorn's own, which waits for a request for ever and keeps headers of any size. Time is counted in ticks of one
-timer for all connections, so that a request that comes in one piece costs next to nothing more. A plain call, which is
-nearly every request to an agent, is answered right here; everything else goes the way of ASGI.
+Extends uvicorn's protocol, which waits for a request for ever and accepts headers of any size. Time is counted in ticks
+of one timer for all connections, so that a request that comes in one piece costs next to nothing more. A plain call,
+which is nearly every request to an agent, is answered here directly; everything else goes through ASGI.
 """
 
 import asyncio
@@ -27,16 +27,16 @@ MAX_HEAD = 64 * 1024
 MAX_HEADERS = 100
 LARGE_HEAD = f"expected at most {MAX_HEADERS} headers of {MAX_HEAD} bytes in all"
 MAX_MESSAGE = 2 * MAX_BODY
-"""A body with its chunks' lengths and its trailers."""
+"""Bytes of a body with its chunk sizes and trailers."""
 MAX_DROPPED = 32 * MAX_BODY
-"""So much of a body that is refused already is read and forgotten, so that its sender gets to read why."""
+"""Bytes of a rejected body to drain so that the client can read the 413."""
 MAX_HELD = 64 * MAX_BODY
-"""Unfinished requests of all connections together."""
+"""Bytes of unfinished requests, of all connections together."""
 MAX_UNREAD = 32 * MAX_BODY
-"""Answers that their callers haven't taken, of all connections together."""
+"""Bytes of answers that clients haven't read, of all connections together."""
 MAX_CONNECTIONS = 1000
 TICKS = 10
-"""Into so many a server's patience is divided."""
+"""Ticks of the timer within one request timeout."""
 ANSWERED = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n%b\r\n%b"
 ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n%b\r\n"
 LAST = b"connection: close\r\n"
@@ -44,11 +44,11 @@ LAST = b"connection: close\r\n"
 Headers = Sequence[tuple[bytes, bytes]]
 """Names in lower case, and values."""
 RequestRefused = Callable[[Address | None, int, str], None]
-"""Told of a request that is refused with an HTTP status: where it came from, the status and the sentence."""
+"""Called for each rejected request with client address, HTTP status and sentence."""
 
 
 def _most_connections() -> int:
-    """A thousand, or half of what this process may open: something has to be left for everything else."""
+    """A thousand, or half of the open-file limit, which leaves files for everything else."""
     if sys.platform == "win32":
         return MAX_CONNECTIONS
     import resource  # noqa: PLC0415 - not there on Windows
@@ -59,37 +59,37 @@ def _most_connections() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a server bears."""
+    """The limits of one server that can be configured."""
 
     patience: float = 10
-    """Seconds for a request to be there with all its body, and for its answer to be taken."""
+    """Seconds within which a whole request must arrive, and its answer be read."""
     keep_alive: float = 75
     """Seconds for which a connection may be idle."""
     connections: int = field(default_factory=_most_connections)
 
 
 class NotPlain(Exception):
-    """A call that only ASGI can answer; nothing has been done about it."""
+    """A call that only ASGI can answer; it has had no effect yet."""
 
 
 class NoRoom(Exception):
-    """A call that isn't even kept waiting: too many wait already."""
+    """Too many calls wait already for another one to be queued."""
 
 
 class Desk(Protocol):
-    """Answers plain calls."""
+    """Answers plain calls without ASGI."""
 
     def admit(self, url: bytes, headers: Headers) -> Fields | None:
-        """The fields of a POST that is a plain call, as far as its head tells."""
+        """Return the headers of a POST if, by its head, it is a plain call; else None."""
         ...
 
     async def answer(self, body: bytes, fields: Fields, address: str) -> bytes | None:
-        """The answer to a caller at an address, None where there is nothing to say; raises NotPlain or NoRoom."""
+        """Return the answer, or None for a notification; raises NotPlainCall or ServerBusy."""
         ...
 
 
 class _NoEvent:
-    """In place of an event for which nobody waits."""
+    """Stands in for the asyncio.Event that uvicorn expects; nothing waits for it."""
 
     def set(self) -> None:
         pass
@@ -99,7 +99,7 @@ NO_EVENT = _NoEvent()
 
 
 class PlainCall:
-    """A plain call under way. To uvicorn it looks like one of its own cycles."""
+    """A plain call that is being read or answered; has the attributes of uvicorn's RequestResponseCycle."""
 
     __slots__ = (
         "body",
@@ -124,7 +124,7 @@ class PlainCall:
 
 
 class Crowd(ServerState):
-    """All connections of a server."""
+    """All connections of a server, with the limits they share."""
 
     def __init__(self, limits: Limits, desk: Desk | None = None, refused: RequestRefused | None = None) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ class Crowd(ServerState):
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self) -> None:
-        """Counts time from now on."""
+        """Schedule the next tick."""
         self._timer = asyncio.get_running_loop().call_later(self.limits.patience / TICKS, self._tick)
 
     def stop(self) -> None:
@@ -153,7 +153,7 @@ class Crowd(ServerState):
         return [visitor for visitor in self.connections if isinstance(visitor, Visitor)]
 
     def make_room_for_answer(self, answered: "Visitor") -> None:
-        """Ends connections that don't take their answers, the slowest first, while there is too much to keep."""
+        """Abort connections that don't read their answers, slowest first, while MAX_UNREAD_ANSWERS is exceeded."""
         unread = [visitor for visitor in self.visitors() if visitor.unread and visitor is not answered]
         left = answered.unread + sum(visitor.unread for visitor in unread)
         for visitor in sorted(unread, key=lambda visitor: (-visitor.waiting, visitor.number)):
@@ -163,7 +163,10 @@ class Crowd(ServerState):
             visitor.transport.abort()
 
     def make_room(self, *, holding: bool = False) -> bool:
-        """Ends the connection that keeps us waiting longest; False where each is owed an answer."""
+        """Reject the connection that has been waiting longest; False if each has a pending request.
+
+        `holding` considers only connections with an unfinished request.
+        """
         idle = [
             visitor
             for visitor in self.visitors()
@@ -177,7 +180,7 @@ class Crowd(ServerState):
 
 
 class Flow(FlowControl):
-    """Reads nothing more as long as requests that were sent ahead wait for their turn, however many there are."""
+    """Pauses reading while pipelined requests wait to be answered."""
 
     def __init__(self, transport: asyncio.Transport, ahead: Sized) -> None:
         super().__init__(transport)
@@ -189,7 +192,7 @@ class Flow(FlowControl):
 
 
 class Visitor(HttpToolsProtocol):
-    """One connection."""
+    """One connection within the limits of its server."""
 
     server_state: Crowd
     cycle: RequestResponseCycle | PlainCall | None  # type: ignore[assignment]  # none before the first request
@@ -199,19 +202,19 @@ class Visitor(HttpToolsProtocol):
         self.parser: RequestParser = RequestParser(self)  # type: ignore[assignment]  # with the same methods
         self.number = next(server_state.numbers)
         self.waiting = 0
-        """Ticks for which it has kept us waiting."""
+        """Ticks spent waiting for its request, or for it to read an answer."""
         self._idle = 0
-        """Ticks since it last asked for something."""
+        """Ticks since its last request was answered."""
         self.held = 0
         """Bytes of an unfinished request."""
         self._dropped = 0
         self._unfinished = True
         self._completed = False
-        """Whether the last piece of data held the end of a request."""
+        """Whether the last chunk of data held the end of a request."""
         self._piece = 0
-        """Bytes of the piece of data that is being read."""
+        """Bytes of the chunk of data that is being parsed."""
         self._last_words: tuple[int, str] | None = None
-        """What ends the connection once the requests before it are answered; nothing more is read until then."""
+        """Status and sentence to close with once pending requests are answered; nothing more is read until then."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         crowd = self.server_state
@@ -263,7 +266,7 @@ class Visitor(HttpToolsProtocol):
 
     @property
     def _has_large_head(self) -> bool:
-        """Whether the head that has just been read is larger than any may be; it may have come in one piece."""
+        """Whether the head that was just parsed is too large; it may have come in one chunk."""
         if len(self.headers) > MAX_HEADERS:
             return True
         if self.held + self._piece <= MAX_HEAD:
@@ -272,7 +275,7 @@ class Visitor(HttpToolsProtocol):
 
     @property
     def _is_next(self) -> bool:
-        """Whether a request may be answered at once, and needs nothing but its answer."""
+        """Whether a POST can be answered at once: nothing is pending, and it doesn't expect 100 Continue."""
         cycle = self.cycle
         if (cycle is not None and not cycle.response_complete) or self.expect_100_continue:
             return False
@@ -312,15 +315,15 @@ class Visitor(HttpToolsProtocol):
         self.tasks.add(task)
 
     async def _answer(self, call: PlainCall) -> None:
-        desk: Desk = self.server_state.desk  # type: ignore[assignment]  # or there were no call
+        desk: Desk = self.server_state.desk  # type: ignore[assignment]  # without one there is no PlainCall
         CALLER_ADDRESS.set(self.client or NOWHERE)
-        body = call.body = bytes(call.body)  # not twice: it may wait for its turn
+        body = call.body = bytes(call.body)  # replaces the bytearray: the call may wait, and two copies would be kept
         try:
             answer = await desk.answer(body, call.fields, self.client[0] if self.client else "")
         except NotPlain:
             self._pass_on(call)
             return
-        except NoRoom:  # said at once: on the way of ASGI there would be more copies of its body
+        except NoRoom:  # rejected here: ASGI would make more copies of its body
             if not self.is_leaving:
                 self.dismiss(503, "too many calls wait here; come again in a while")
             return
@@ -343,7 +346,7 @@ class Visitor(HttpToolsProtocol):
         self.on_response_complete()
 
     def _pass_on(self, call: PlainCall) -> None:
-        """Lets ASGI answer after all."""
+        """Have ASGI answer a call that turned out not to be plain."""
         scope: Any = {
             "type": "http",
             "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
@@ -379,7 +382,7 @@ class Visitor(HttpToolsProtocol):
         self._start(cycle.run_asgi(self.app))
 
     def on_response_complete(self) -> None:
-        """As uvicorn's, without a timer for each: the ticks end a connection that is idle for long."""
+        """Do as uvicorn does, but without a timer per connection: ticks close idle connections."""
         self._idle = 0
         if self.transport.is_closing():
             return
@@ -399,17 +402,17 @@ class Visitor(HttpToolsProtocol):
 
     @property
     def unread(self) -> int:
-        """Bytes of answers that it hasn't taken."""
+        """Bytes of answers that the client hasn't read."""
         return self.transport.get_write_buffer_size()
 
     @property
     def is_owed(self) -> bool:
-        """Whether a whole request of it has no answer yet."""
+        """Whether a complete request has no answer yet."""
         cycle = self.cycle
         return bool(self.pipeline) or (cycle is not None and not cycle.more_body and not cycle.response_complete)
 
     def tick(self) -> None:
-        """One more tick has passed."""
+        """Count one tick; reject a slow request, close an idle connection."""
         unread = self.unread > 0
         slow = self._unfinished and not self.is_owed
         self.waiting = self.waiting + 1 if unread or slow else 0
@@ -421,7 +424,7 @@ class Visitor(HttpToolsProtocol):
             self.transport.close()
 
     def dismiss(self, status: int, sentence: str) -> None:
-        """Ends the connection: with an answer where none is under way, and else at once."""
+        """Close the connection, with this status and sentence if no other answer has begun."""
         if self._may_speak:
             self._say_last(status, sentence)
         else:
@@ -436,7 +439,7 @@ class Visitor(HttpToolsProtocol):
         self.transport.close()
 
     def _end_with(self, status: int, sentence: str) -> None:
-        """Reads nothing more; ends the connection once every whole request before this is answered."""
+        """Stop reading, and reject once every complete request before this one is answered."""
         if self._last_words or self.is_leaving:
             return
         self._last_words = (status, sentence)
@@ -454,7 +457,7 @@ class Visitor(HttpToolsProtocol):
         return cycle is None or not cycle.response_started or (cycle.response_complete and not cycle.more_body)
 
     def _take_in(self, size: int) -> None:
-        """Counts a piece of an unfinished request."""
+        """Count the bytes of an unfinished request, and reject it if a limit is passed."""
         cycle, crowd = self.cycle, self.server_state
         in_body = cycle is not None and cycle.more_body
         if cycle and in_body and cycle.response_started:

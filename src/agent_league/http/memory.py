@@ -1,4 +1,4 @@
-"""The memory carrier: agents in one process, no sockets. The same league, referee and player code runs on it."""
+"""A carrier within one process, without sockets; league, referee and player run on it unchanged."""
 
 import asyncio
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from agent_league.http.carrier import Answer, no_answer, no_connection
 
 
 class MemoryNetwork:
-    """Endpoints and who answers there."""
+    """Agents of this process, by their endpoints."""
 
     def __init__(self) -> None:
         self._agents: dict[str, Answer] = {}
@@ -37,4 +37,4 @@ class MemoryNetwork:
         return (202, b"") if body is None else (200, body)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: there are no connections."""

@@ -1,6 +1,6 @@
-"""Requests a second from one network address: a bucket each, refilled as time goes by.
+"""Requests per second from one network address, limited by a token bucket each.
 
-The address is the one that the server sees, so that nobody can choose another by what it says.
+The address is the one that the server sees, so a message can't choose it.
 """
 
 import asyncio
@@ -11,26 +11,26 @@ from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.hosts import plain_address
 
 MAX_BUCKETS = 4096
-"""Addresses that are remembered; the one that was silent longest is forgotten first."""
+"""Addresses that are remembered; the least recently used is dropped first."""
 
 TurnAway = Callable[[bytes, Refusal], bytes | None]
-"""Answers a frame with a refusal, without doing what it asks for."""
+"""Answers a frame with a refusal instead of handling it."""
 
 
 class RateLimit:
-    """So many requests a second, and a burst of so many at once."""
+    """A rate per second and a burst size, applied to each address."""
 
     def __init__(self, per_sec: float, burst: int, turn_away: TurnAway) -> None:
         self._per_sec = per_sec
         self._burst = burst
         self._buckets: dict[str, tuple[float, float]] = {}
-        """What is left for an address, and when that was so."""
+        """By network: requests left, and when that was counted."""
         self.turn_away = turn_away
 
     def refusal(self, address: str, requests: int) -> Refusal | None:
-        """None where so many requests may pass now.
+        """Count requests from an address; return a Refusal if they exceed the limit, else None.
 
-        More than a burst holds pass at once or never, so they pass when the bucket is full and leave a debt.
+        A batch larger than the burst could never pass, so it passes when the bucket is full and leaves a debt.
         """
         now = asyncio.get_running_loop().time()
         key = network_of(address)
@@ -55,6 +55,6 @@ class RateLimit:
 
 
 def network_of(address: str) -> str:
-    """The network of one caller: with IPv6, everybody has at least a /64 of them."""
+    """Return the address, or for IPv6 its /64 network, since one caller has at least that many addresses."""
     plain = plain_address(address) if ":" in address else address
     return str(ipaddress.ip_network((plain, 64), strict=False)) if ":" in plain else plain

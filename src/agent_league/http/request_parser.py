@@ -1,8 +1,8 @@
-"""Reading requests from bytes: httptools, but for a client that offers to go on in another protocol.
+"""A request parser on httptools that ignores offers to upgrade to another protocol.
 
 Java's HTTP client and `curl --http2` offer HTTP/2 with every first request (`Upgrade: h2c`) and send its body all the
-same; httptools stops before that body, and would read it as the next request. RFC 9110 lets a server ignore the offer,
-so it is taken out of the head and the request is read as any other. Uses public names of httptools alone.
+same; httptools stops before that body, and would parse it as the next request. RFC 9110 lets a server ignore the offer,
+so its headers are removed and the head is parsed again. Uses only public names of httptools.
 """
 
 from collections.abc import Callable
@@ -14,14 +14,14 @@ import httptools
 Headers = list[tuple[bytes, bytes]]
 """Names in lower case, and values."""
 UpgradeWanted = Callable[[bytes, Headers], bool]
-"""Whether an upgrade is taken up, by the address in the request line and the headers."""
+"""Whether to accept an upgrade, given the request target and the headers."""
 OFFERS = (b"upgrade", b"http2-settings")
-"""Headers of an offer, which `Connection` names as well."""
+"""Headers of an upgrade offer, which `Connection` lists as well."""
 PASSED_ON = ("on_message_begin", "on_url", "on_header", "on_body", "on_chunk_header", "on_chunk_complete", "on_status")
 
 
 class NotServed(httptools.HttpParserError):
-    """A request in something else than HTTP/1: the status and the sentence to refuse it with, before the end."""
+    """A request that isn't HTTP/1, with the status and sentence to reject it with."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -30,7 +30,7 @@ class NotServed(httptools.HttpParserError):
 
 
 class RequestTarget(Protocol):
-    """Whom the parser tells; it keeps the request line's address and the headers of the request that is being read."""
+    """Callbacks of the parser; their owner keeps `url` and `headers` of the current request."""
 
     url: bytes
     headers: Headers
@@ -46,15 +46,15 @@ class RequestTarget(Protocol):
 class RequestParser:
     """A parser with the methods and callbacks of `httptools.HttpRequestParser` that ignores upgrades.
 
-    One that `is_wanted` says yes to is passed on as httptools does: `feed_data` raises HttpParserUpgrade with the
-    number of bytes up to the end of its head. For a request whose offer is ignored, `on_message_begin` comes twice.
+    If `is_upgrade_wanted` accepts one, `feed_data` raises HttpParserUpgrade as httptools does, with the number of bytes
+    up to the end of the head. If an offer is ignored, `on_message_begin` is called twice for its request.
     """
 
     def __init__(self, target: RequestTarget, is_wanted: UpgradeWanted | None = None) -> None:
         self._target = target
         self._is_wanted = is_wanted
         self._holds_back = False
-        """Whether the head that was just read is not told, because its request is read again or refused."""
+        """Whether callbacks are suppressed, because the head is parsed again or rejected."""
         self._callbacks: Any = SimpleNamespace(
             on_headers_complete=self._end_head,
             on_message_complete=self._end_message,
@@ -63,7 +63,7 @@ class RequestParser:
         self._parser: httptools.HttpRequestParser = self._new_parser()
 
     def feed_data(self, data: bytes) -> None:
-        """Reads on; raises HttpParserError, of which NotServed says more, and HttpParserUpgrade."""
+        """Parse more data; raises HttpParserError (UnsupportedRequest has details) and HttpParserUpgrade."""
         begin = 0
         while True:
             try:
@@ -93,7 +93,7 @@ class RequestParser:
         return self._parser.should_upgrade()
 
     def close(self) -> None:
-        """Forgets the target: the two hold each other."""
+        """Break the reference cycle with the callbacks' owner."""
         self._callbacks = self._parser = self._target = None  # type: ignore[assignment]
 
     def _new_parser(self) -> httptools.HttpRequestParser:
@@ -116,7 +116,7 @@ class RequestParser:
             self._target.on_message_complete()
 
     def _read_again(self) -> None:
-        """Reads the head that was held back once more, without its offer; its body comes next."""
+        """Parse the withheld head again without its upgrade headers; the body follows."""
         self._holds_back = False
         method = self._parser.get_method()
         if method == b"CONNECT":
@@ -128,7 +128,7 @@ class RequestParser:
 
 
 def without_offers(headers: Headers) -> Headers:
-    """The headers of a request without those of an upgrade."""
+    """Return the headers without those of an upgrade offer."""
     kept: Headers = []
     for name, value in headers:
         if name == b"connection":

@@ -1,6 +1,6 @@
 """An HTTP server on uvicorn for one ASGI application. Several can live in one process and one event loop.
 
-How much a connection may cost is the business of `limits`.
+The limits on connections are in `limits`.
 """
 
 import errno
@@ -15,7 +15,7 @@ from agent_league.http.limits import Crowd, Limits, Visitor
 
 
 class HttpServer:
-    """One agent's server: binds at once, serves between `start` and `stop`."""
+    """One agent's server: binds its port when created, serves between `start` and `stop`."""
 
     def __init__(
         self, app: ASGIApp, host: str, port: int, wanted_by: str, hint: str = "", limits: Limits | None = None
@@ -56,10 +56,13 @@ class HttpServer:
 
 
 def bind(host: str, port: int, wanted_by: str, hint: str = "") -> socket.socket:
-    """A bound socket, or a UserError with a sentence."""
+    """Return a bound socket; raises PortInUse, or UserError if the port isn't allowed.
+
+    `wanted_by` and `hint` go into the message.
+    """
     address = "127.0.0.1" if host == "localhost" else host
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    # Named as TCP, because asyncio turns Nagle's algorithm off only on sockets that say so: 40 ms a call otherwise.
+    # IPPROTO_TCP, because asyncio turns Nagle's algorithm off only on sockets that name it: 40 ms a call otherwise.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     if sys.platform != "win32":
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,1 +1,1 @@
-"""Whole leagues put together: agents served in this process, or a fleet of processes."""
+"""Plans and starts whole leagues: agents served in this process, or in several processes."""

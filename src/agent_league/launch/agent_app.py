@@ -1,4 +1,4 @@
-"""The HTTP application of one agent: its endpoints, MCP and numbers, open to those whom its settings allow."""
+"""The HTTP application of one agent: endpoints, MCP and metrics, with access as its settings allow."""
 
 from agent_league.agent.app import AgentApp, Pages
 from agent_league.http.guard import Guard
@@ -9,12 +9,12 @@ from agent_league.protocol.methods import Caller
 from agent_league.web.metrics import MetricsPage
 
 OPEN = frozenset({Caller.ANYBODY, Caller.APPLICANT})
-"""As whom everybody may call."""
+"""Roles of a caller without a valid token."""
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
 def app_of(seat: Seat, agent: Agent, pages: Pages | None = None) -> AgentApp:
-    """What the agent's server serves, to whom its settings allow."""
+    """Make the ASGI application of an agent; only a manager has pages."""
     network, security = seat.settings.system.network, seat.settings.system.security
     own = () if seat.host in EVERY_ADDRESS else (seat.host,)
     rate = security.rate_limit_per_sec

@@ -1,4 +1,4 @@
-"""A seat: an agent that is to be, and the port it will serve. Plain data, so that another process can take it."""
+"""Plans of single agents: settings, host and port. Plain data, so that they can be sent to another process."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -29,7 +29,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Agent(McpAgent, Protocol):
-    """What the three kinds of agents have in common."""
+    """What manager, referee and player have in common."""
 
     @property
     def meter(self) -> Meter: ...
@@ -39,12 +39,12 @@ class Agent(McpAgent, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Watchers:
-    """Whoever wants to know what happens."""
+    """Callbacks for events of the agents in a process."""
 
     league: Callable[[Event], None] | None = None
     player: Watch | None = None
     remark: Remark | None = None
-    """A referee's or player's words to the person at its terminal."""
+    """Called with sentences of a referee or player for the person at its terminal."""
 
 
 NO_WATCHERS = Watchers()
@@ -52,30 +52,30 @@ NO_WATCHERS = Watchers()
 
 @dataclass(frozen=True, slots=True)
 class Seat(ABC):
-    """An agent and its place."""
+    """An agent to be started, and the address it will serve."""
 
     settings: ManagerSettings | RefereeSettings | PlayerSettings
     port: int
     host: str = LOOPBACK
     port_option: str = "--port"
-    """The option of the command at hand that moves it elsewhere."""
+    """The command-line option that chooses another port, for error messages."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """How the agent is called in a sentence."""
+        """The agent's name in a sentence."""
 
     @abstractmethod
     def take(self, carrier: Carrier, watchers: Watchers) -> Agent:
-        """The agent, made inside a running event loop; a process imports only those that sit in it."""
+        """Make the agent, inside a running event loop; imports happen here, so a process loads only its own roles."""
 
     @property
     def manager(self) -> str | None:
-        """The address at which it registers; None for a manager."""
+        """The endpoint of the manager it registers with; None for a manager."""
         return None
 
     def other_paths(self, agent: Agent) -> dict[str, Answer]:
-        """What it answers beside `/mcp`."""
+        """Handlers of paths other than `/mcp`."""
         return {}
 
 
@@ -103,7 +103,7 @@ class ManagerSeat(Seat):
         return manager
 
     def other_paths(self, agent: Agent) -> dict[str, Answer]:
-        """Registrations in forms of others."""
+        """A path for registrations in other call forms, unless strict."""
         strict = self.settings.system.tolerance.strict
         return {} if strict else {REGISTER_PATH: agent.dispatcher.answer_registration}
 
@@ -126,7 +126,7 @@ class RefereeSeat(Seat):
         return Referee(self.settings, carrier, remark=watchers.remark, tools=Rulebook(self.settings).table())
 
     def other_paths(self, agent: Agent) -> dict[str, Answer]:
-        """Matches that are posted by themselves."""
+        """A path to post a match to and wait for its result, unless strict."""
         from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
 
         strict = self.settings.system.tolerance.strict
@@ -138,7 +138,7 @@ class PlayerSeat(Seat):
     settings: PlayerSettings
     strategy: str | Strategy = "random"
     defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
-    """Where a strategy finds its settings."""
+    """Settings that strategies are loaded with."""
 
     @property
     def title(self) -> str:
@@ -156,5 +156,5 @@ class PlayerSeat(Seat):
         return Player(self.settings, strategy, carrier, watch=watchers.player, remark=watchers.remark, tools=tools)
 
     def other_paths(self, agent: Agent) -> dict[str, Answer]:
-        """Calls to its name in `league.v1`."""
+        """A path with its `league.v1` name."""
         return {f"/{self.settings.v1_name}": agent.dispatcher.answer}

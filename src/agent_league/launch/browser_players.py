@@ -1,6 +1,6 @@
-"""The players behind the seats that people take in a browser: in the manager's process, registered over HTTP.
+"""Players for people who play in a browser: in the manager's process, registered over HTTP.
 
-A seat is found again after a restart by the hash of its handle, which is all that is kept, for its owner alone to read.
+After a restart a player is found again by the hash of its handle; only the hash is stored, in a private file.
 """
 
 import hmac
@@ -22,7 +22,7 @@ ROLE = "visitor"
 
 
 class Visitors:
-    """Makes seats in the league of one manager, which listens at this host and port."""
+    """Makes and restores browser players in the league of one manager, which listens at this host and port."""
 
     def __init__(self, settings: ManagerSettings, season: Season, host: str, port: int) -> None:
         self._settings = settings
@@ -35,13 +35,13 @@ class Visitors:
         return self._seat(key, name)
 
     def known(self) -> list[str]:
-        """The keys of all seats that were taken at this manager."""
+        """Return the keys of all browser players of this manager."""
         files = sorted(DataPaths(self._settings.home).credentials.glob(f"{ROLE}-*.json"))
         keys = [(file, str((read_object(file) or {}).get("handle_sha256"))) for file in files]
         return [key for file, key in keys if self._memo(key).path == file]
 
     def again(self, key: str) -> tuple[str, HostSeat] | None:
-        """The seat of somebody who is a player of this season, at the port that was kept."""
+        """Return name and player of a key at its stored port; None if it isn't a player of this league any more."""
         known = self._memo(key).load()
         name, port = known.get("display_name"), known.get("port")
         is_ours = hmac.compare_digest(str(known.get("handle_sha256")), key)

@@ -1,4 +1,4 @@
-"""Whether a league can be played as it is configured; what is wrong is named where it stands, before the start."""
+"""Checks of a league's configuration before its start; errors name the file and setting."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -27,10 +27,10 @@ def chosen_league(
     game_type: str | None,
     parameters: Mapping[str, Any],
 ) -> LeagueConfig:
-    """The league that somebody asks for, with all that its game is played by; a game and parameters win over its file.
+    """Load the requested league with its game and parameters; `game_type` and `parameters` override its file.
 
-    Rounds are full, whatever the number of players, unless `--set` or the file of a league that was named splits them.
-    Raises UnknownGame and BadParameters, which are about what was asked for.
+    `matches_per_round` is unset, which makes full rounds, unless `--set` or the file of a named league sets it.
+    Raises UnknownGame and BadParameters for wrong arguments, ConfigError for wrong files.
     """
     league = loader.load_league(league_id, game_type)
     file = loader.league_file(league.league_id)
@@ -55,15 +55,15 @@ def chosen_league(
 def v1_league(
     loader: ConfigLoader, league: LeagueConfig, game_type: str | None, parameters: Mapping[str, Any]
 ) -> LeagueConfig:
-    """A chosen league as it is played where all its players speak `league.v1`; what was set by name stands."""
+    """Adapt a league for `league.v1` players only; settings that were given explicitly are kept."""
     said = {*loader.load_league(league.league_id, game_type).game_parameters, *parameters}
     return with_v1_rules(league, said=said, keep_format="scheduling.format" in loader.overrides)
 
 
 def configured_game(loader: ConfigLoader | None, game_type: str, parameters: Mapping[str, Any]) -> Game:
-    """A game that somebody asks for, as the SHARED folder has it where there is one; parameters win over that.
+    """Load the requested game with the parameters of the SHARED folder, if any; `parameters` override them.
 
-    Raises UnknownGame and BadParameters, which are about what was asked for.
+    Raises UnknownGame and BadParameters for wrong arguments.
     """
     if loader is None:
         return _asked(playable(game_type, {}), parameters)
@@ -71,7 +71,10 @@ def configured_game(loader: ConfigLoader | None, game_type: str, parameters: Map
 
 
 def check_games(loader: ConfigLoader, game_types: Iterable[str], file: str | None = None) -> None:
-    """All must be installed, and the registry's parameters must make games; `file` names them, or somebody asks."""
+    """Check that all games are installed and work with the registry's parameters.
+
+    `file` is the file that lists them, to be named in errors; None if they come from the command line.
+    """
     registry = loader.load_games_registry()
     with _said_in(loader, file, "game_types") if file else nullcontext():
         for game_type in game_types:
@@ -80,7 +83,7 @@ def check_games(loader: ConfigLoader, game_types: Iterable[str], file: str | Non
 
 
 def registered_game(loader: ConfigLoader, registry: GamesRegistry, game_type: str) -> Game:
-    """A game under the registry's parameters; raises UnknownGame."""
+    """Load a game with the registry's parameters; raises UnknownGame."""
     game = playable(game_type, {})
     index = next((index for index, entry in enumerate(registry.games) if entry.game_type == game_type), 0)
     with _said_in(loader, REGISTRY, f"games.{index}.parameters"):
@@ -88,14 +91,14 @@ def registered_game(loader: ConfigLoader, registry: GamesRegistry, game_type: st
 
 
 def _asked(game: Game, parameters: Mapping[str, Any]) -> Game:
-    """A game under parameters that it must know, tried out."""
+    """Set parameters that the game must know, and try the game out."""
     game = _with_known(game, parameters)
     try_out(game)
     return game
 
 
 def _with_known(game: Game, parameters: Mapping[str, Any]) -> Game:
-    """A game under parameters that it must know; only a source can tell what its own games take."""
+    """Set parameters that the game must know; games of a source, such as OpenSpiel's, check theirs themselves."""
     known = {**game.parameters, **dict.fromkeys(REPEATING)}
     unknown = next((name for name in parameters if name not in known), None)
     if unknown is not None and ":" not in game.game_type:
@@ -105,7 +108,7 @@ def _with_known(game: Game, parameters: Mapping[str, Any]) -> Game:
 
 @contextmanager
 def _said_in(loader: ConfigLoader, file: str, setting: str) -> Iterator[None]:
-    """What can't be played is named by where it was said."""
+    """Turn UnknownGame and BadParameters into errors that name this file and setting."""
     try:
         yield
     except (UnknownGame, BadParameters) as error:
@@ -113,7 +116,7 @@ def _said_in(loader: ConfigLoader, file: str, setting: str) -> Iterator[None]:
 
 
 def usable_strategies(loader: ConfigLoader, asked_for: Sequence[str], defaults: PlayerDefaults) -> tuple[str, ...]:
-    """The strategies that were asked for, or that of `defaults/player.json`; all must be installed, and can be made."""
+    """Return the requested strategies, else that of `defaults/player.json`, after checking that each can be made."""
     for name in asked_for:
         if problem := not_installed(name):
             raise UserError(f"--strategy: {problem}")
@@ -126,7 +129,7 @@ def usable_strategies(loader: ConfigLoader, asked_for: Sequence[str], defaults: 
 
 
 def with_model(defaults: PlayerDefaults, model: str | None, base_url: str | None) -> PlayerDefaults:
-    """The defaults with what a command line says of the model."""
+    """Override the language model settings of the defaults from command-line options."""
     said = {name: value for name, value in (("model", model), ("base_url", base_url)) if value is not None}
     try:
         llm = LlmSettings.model_validate({**defaults.llm.model_dump(), **said})
@@ -137,7 +140,7 @@ def with_model(defaults: PlayerDefaults, model: str | None, base_url: str | None
 
 
 def check_size(loader: ConfigLoader, league: LeagueConfig, players: int) -> None:
-    """So many players must be allowed to start a league, or it would wait for ever."""
+    """Check that the league may start with so many players, or it would wait for ever."""
     least, most = league.participants.min_players, league.participants.max_players
     file = loader.league_file(league.league_id)
     if players < least:

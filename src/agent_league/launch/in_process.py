@@ -1,4 +1,4 @@
-"""A whole league in one process on the memory carrier: the same agents, no sockets, no files beyond the home."""
+"""Runs a whole league in one process on the memory carrier: the same agents, without sockets."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -15,7 +15,7 @@ from agent_league.model.events import Event
 async def seated(
     network: MemoryNetwork, seats: Sequence[Seat], watchers: Watchers = NO_WATCHERS
 ) -> AsyncIterator[list[Agent]]:
-    """Agents at their endpoints, running; leaving the context ends them."""
+    """Run the planned agents on a network; leaving the context ends them."""
     agents = [seat.take(network, watchers) for seat in seats]
     for seat, agent in zip(seats, agents, strict=True):
         network.attach(endpoint_of(seat), agent.dispatcher.answer)
@@ -31,7 +31,7 @@ async def seated(
 
 
 async def play_in_process(plan: LeaguePlan, network: MemoryNetwork | None = None) -> tuple[LeagueManager, list[Event]]:
-    """Plays a planned league to its end; returns the manager and everything that happened."""
+    """Play a planned league to its end; return the manager and all events."""
     network = network or MemoryNetwork()
     events: list[Event] = []
     async with seated(network, plan.seats, Watchers(league=events.append)) as agents:
@@ -43,6 +43,6 @@ async def play_in_process(plan: LeaguePlan, network: MemoryNetwork | None = None
 
 
 def endpoint_of(seat: Seat) -> str:
-    """Where a seat's agent is called; the manager's address is that of its plan."""
+    """The endpoint of a planned agent; a manager's is made from its plan."""
     endpoint = getattr(seat.settings, "endpoint", None)
     return endpoint if isinstance(endpoint, str) else f"http://{seat.settings.system.network.base_host}:{seat.port}/mcp"

@@ -1,4 +1,4 @@
-"""How a league begins: anew, with what an earlier one left moved aside, or where an interrupted one stopped."""
+"""Starting a league: a new one, with an earlier one's data archived, or an interrupted one resumed."""
 
 import os
 import shlex
@@ -25,7 +25,7 @@ from agent_league.storage.paths import DataPaths
 
 @contextmanager
 def alone(home: Path, league_id: str, endpoint: str) -> Iterator[None]:
-    """Nobody else of this machine conducts this league meanwhile; a UserError where somebody does."""
+    """Hold the lock of a league on this machine; raises UserError if another manager holds it."""
     try:
         with locked(DataPaths(home).lock(league_id), f"{endpoint} (process {os.getpid()})"):
             yield
@@ -38,7 +38,7 @@ def alone(home: Path, league_id: str, endpoint: str) -> Iterator[None]:
 
 
 def check_nobody_else_plays(home: Path, league_id: str) -> None:
-    """Refuse a run whose players would take the files of those of another league; managers alone get along."""
+    """Refuse a run while another league of this folder runs, since their players would share files."""
     for other, manager in conducted(home).items():
         if other != league_id:
             raise UserError(
@@ -48,13 +48,13 @@ def check_nobody_else_plays(home: Path, league_id: str) -> None:
 
 
 def conducted(home: Path) -> dict[str, str]:
-    """The leagues of a folder that are being conducted on this machine, and where their managers listen."""
+    """Return the endpoints of managers that run leagues of this folder on this machine, by league."""
     locks = {path.stem: holder_of(path) for path in sorted(DataPaths(home).data.glob("*.lock"))}
     return {league_id: holder.partition(" ")[0] for league_id, holder in locks.items() if holder}
 
 
 def unfinished(home: Path, league_id: str, store: str | None) -> Saved | None:
-    """What there is to go on with; None where there is nothing, nobody has come, or all is over and done with."""
+    """Load the saved state of a league that can be resumed; None if there is none, without agents, or finished."""
     opened = open_store(home, store)
     _check_store(home, league_id, opened.name_in(home))
     try:
@@ -67,14 +67,14 @@ def unfinished(home: Path, league_id: str, store: str | None) -> Saved | None:
 
 
 def progress(saved: Saved) -> str:
-    """How far a league is."""
+    """Describe how far a saved league is."""
     played = sum(match.result is not None for match in saved.matches)
     players = sum(agent.role == "player" for agent in saved.agents)
     return f"{played} of {len(saved.matches)} matches played" if saved.matches else f"{players} players registered"
 
 
 def lost_league(home: Path, league_id: str, store: str | None) -> str | None:
-    """What is said of a league that left files, and that its database knows nothing of: it was deleted or emptied."""
+    """Describe a league that left files but is missing from its database; None if nothing is lost."""
     opened = open_store(home, store)
     try:
         if opened.read(league_id) is not None:
@@ -102,14 +102,14 @@ def lost_league(home: Path, league_id: str, store: str | None) -> str | None:
 
 
 def begin_anew(home: Path, league_id: str, store: str | None, seats: Sequence[Seat] = ()) -> Path | None:
-    """Makes room for a new league; where the data of an earlier one was moved to, or None.
+    """Archive an earlier league to start a new one; return the archive's path, or None if there was nothing.
 
-    The agents of `seats` start anew with it, without histories and credentials; all others go on as they are.
+    The agents of `seats` lose their histories and credentials; all others keep theirs.
     """
     opened = open_store(home, store)
     saved = None
     try:
-        with suppress(UserError):  # one that is damaged is put aside as well
+        with suppress(UserError):  # a damaged one is archived as well
             saved = opened.read(league_id)
         opened.put_aside(league_id)
     finally:
@@ -133,7 +133,7 @@ def describe_moved(moved: Path) -> str:
 
 
 def note_endpoint(home: Path, league_id: str, endpoint: str) -> str | None:
-    """Writes down where a league is conducted; where it was until now, if that is another place."""
+    """Store the manager's endpoint of a league; return the earlier one if it has changed, else None."""
     file = DataPaths(home).store_name(league_id)
     kept = read_object(file) or {}
     earlier = kept.get("endpoint")
@@ -143,7 +143,7 @@ def note_endpoint(home: Path, league_id: str, endpoint: str) -> str | None:
 
 
 def _check_store(home: Path, league_id: str, name: str) -> None:
-    """A database that was forgotten, or another one, would begin another league in silence."""
+    """Refuse another database than the league's last one, which would silently start a new league."""
     kept = (read_object(DataPaths(home).store_name(league_id)) or {}).get("store", name)
     if kept != name:
         raise UserError(
@@ -153,13 +153,16 @@ def _check_store(home: Path, league_id: str, name: str) -> None:
 
 
 def keep_request(request: LeagueRequest, league_id: str, overrides: dict[str, Any]) -> None:
-    """Writes down what a run was asked for, so that it can be continued."""
+    """Save the request and overrides of a run, so that it can be resumed."""
     asked = {name: value for name, value in asdict(request).items() if name != "home"}
     write_json(DataPaths(request.home).run_request(league_id), {"request": asked, "overrides": overrides})
 
 
 def resumed(loader: ConfigLoader, request: LeagueRequest) -> tuple[ConfigLoader, LeagueRequest]:
-    """The run that was interrupted, as it was asked for; only where its database is may be said again."""
+    """Load configuration and request of an interrupted run; of the new request, only `store` is used.
+
+    Raises UserError if there is nothing to resume, or if the new request asks for something else.
+    """
     home, store = request.home, request.store
     if replace(request, league_id=None, game=None, store=None) != LeagueRequest(home=home) or loader.overrides:
         raise UserError(

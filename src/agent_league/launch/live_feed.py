@@ -1,7 +1,7 @@
-"""Watching a league from anywhere: its manager's live feed, or, where it has none, its table asked for every second.
+"""A client for the live feed of a league's manager; without a feed it polls the standings every second.
 
-Owns the connection and its returning; knows nothing of how the league is shown. What comes is somebody else's, and only
-its outermost shape is certain here.
+Owns the connection and its retries; knows nothing of how the league is shown. Of the received data, only the outermost
+shape is checked here.
 """
 
 import asyncio
@@ -20,32 +20,32 @@ from agent_league.http.client import HttpCarrier
 ASK_SECONDS = 1.0
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 40.0
-"""A feed says something every 15 s."""
+"""Read timeout; a feed sends something every 15 s."""
 DELAYS = (0.5, 1, 2, 5, 10)
-"""Seconds before each further try."""
+"""Seconds before each further attempt."""
 LARGEST_MESSAGE = 32 * 1024 * 1024
 WITHOUT_FEED = "the manager has no live feed (--no-web, or another version); asking for the table every second"
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Parts of the picture, each whole: `progress`, `standings`, `round`, `feed`, `agents`."""
+    """Sections that changed, each complete: `progress`, `standings`, `round`, `feed`, `agents`."""
 
     sections: Mapping[str, Mapping[str, Any]]
     boot: str = ""
-    """Which life of the manager tells it."""
+    """Identifies the manager's process, which changes with a restart."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotConnected:
-    """Nothing comes; it is tried again."""
+    """The connection failed; it will be retried."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something to know about what is seen."""
+    """A note for the viewer about the feed."""
 
     sentence: str
 
@@ -54,21 +54,21 @@ Update = Changed | NotConnected | Remark
 
 
 class _NoFeed(Exception):
-    """There is somebody, but no feed."""
+    """The server answers, but has no feed."""
 
 
 @dataclass(slots=True)
 class Watching:
-    """A manager that is watched; make it inside a running event loop."""
+    """The live feed of one manager; create it inside a running event loop."""
 
     endpoint: str
-    """The manager's, which ends with /mcp."""
+    """The manager's endpoint, which ends with /mcp."""
     delays: tuple[float, ...] = DELAYS
     _last_id: str = ""
     _tries: int = field(default=0)
 
     async def updates(self) -> AsyncGenerator[Update]:
-        """What comes, for ever; raises a UserError where nobody there is a League Manager."""
+        """Yield updates for ever; raises UserError if the endpoint is no League Manager."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
         async with aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()) as session:
             while True:
@@ -111,7 +111,7 @@ class Watching:
                 event = {}
 
     async def _ask(self) -> AsyncGenerator[Update]:
-        """The table every second, until nobody answers; then it may be another manager."""
+        """Poll the standings until a call fails; then another manager, with a feed, may answer."""
         carrier = HttpCarrier()
         line = Line(carrier)
         matches: tuple[int, int] = (0, 0)
@@ -146,7 +146,7 @@ class Watching:
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[str]:
-    """The lines of a stream, however long one is, but for one that never ends."""
+    """Yield the lines of a stream; raises ValueError for one above MAX_MESSAGE_BYTES."""
     rest = b""
     async for piece in response.content.iter_any():
         *whole, rest = (rest + piece).split(b"\n")
@@ -169,7 +169,7 @@ def _number(told: Mapping[str, Any], name: str) -> int:
 
 
 def _from_standings(told: Mapping[str, Any], matches: int, rounds: int) -> dict[str, dict[str, Any]]:
-    """The same parts, as far as a table tells them."""
+    """Make the sections of a feed from the standings, as far as they tell."""
     found = told.get("standings")
     rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
     progress = {

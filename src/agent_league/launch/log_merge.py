@@ -1,7 +1,7 @@
-"""One trace out of many logs: the lines of all agents of a SHARED folder in the order of their time.
+"""Merges the logs of all agents of a SHARED folder in the order of time.
 
-Also what a match's file has of its conversation, in the form of log lines. Logs are read a piece at a time and may be
-written meanwhile; a line that can't be read is counted and left out.
+Also turns the conversation in a match file into log lines. Logs are read in chunks and may be written meanwhile; lines
+that can't be parsed are counted and skipped.
 """
 
 import heapq
@@ -22,37 +22,37 @@ from agent_league.storage.paths import DataPaths
 Line = Mapping[str, Any]
 Key = tuple[str, int]
 FileId = tuple[int, int]
-"""Device and number of a file, which stay when it is renamed."""
+"""Device and inode of a file, which stay when it is renamed."""
 PIECE = 64 * 1024
 LONGEST_LINE = 8 * 1024 * 1024
 SUFFIX = ".log.jsonl"
 OLD_SUFFIX = re.compile(r"\.log\.jsonl(\.\d{1,4})?")
-"""How the name of a log ends; one that has grown to its bound has a number behind it."""
+"""The end of a log's file name; rotated logs have a number."""
 MESSAGE_MARKS = tuple(f'"event_type":"{event}"'.encode() for event in MESSAGE_EVENTS)
 HEAD_BYTES = 300
-"""Within so many a line says what it is about."""
+"""Bytes of a line within which its event type stands."""
 SECOND = len("2025-01-15T10:30:00")
 FROM_MATCH = "from_match"
-"""Marks a line that stems from a match's file."""
+"""Key that marks a line from a match file."""
 
 
 class LogFile:
-    """One agent's log, from where it was read to last."""
+    """One agent's log, read on from the last offset."""
 
     def __init__(
         self, path: Path, league_id: str | None, file_id: FileId | None = None, *, messages: bool = True
     ) -> None:
-        """`messages`: whether the lines of messages are wanted too, which are most of them."""
+        """`with_messages`: whether to include lines of messages, which are most of them."""
         self.path = path
         self._file_id = file_id
         self._messages = messages
         self.league_id = league_id
-        """Whose it is, where its folder says so."""
+        """The league that its folder names, if any."""
         self.broken = 0
         self._offset = 0
 
     def read(self, *, to_the_end: bool) -> Iterator[tuple[Key, Line]]:
-        """New lines; their order is the file's, even where a clock was set back. `to_the_end`: one not ended too."""
+        """Yield new lines with their time keys, in the file's order. `to_the_end`: also an unterminated last line."""
         rest = b""
         while piece := self._piece():
             *whole, rest = (rest + piece).split(b"\n")
@@ -65,13 +65,13 @@ class LogFile:
             self._offset -= len(rest)
 
     def _piece(self) -> bytes:
-        """The next bytes; the file is not kept open, as there may be more agents than a process may open files."""
+        """Read the next bytes. The file isn't kept open: there may be more logs than a process may open files."""
         try:
             with self.path.open("rb") as file:
                 if self._file_id not in (None, _identify(os.fstat(file.fileno()))):
-                    return b""  # it was renamed just now, and is found under its new name the next time
+                    return b""  # rotated just now; it is found under its new name the next time
                 if file.seek(0, 2) < self._offset:
-                    self._offset = 0  # somebody has begun it anew
+                    self._offset = 0  # the file was truncated
                 file.seek(self._offset)
                 piece = file.read(PIECE)
         except OSError:
@@ -92,32 +92,32 @@ class LogFile:
 
 @dataclass(slots=True)
 class Trace:
-    """All logs of a folder."""
+    """All logs of a folder as one stream of lines."""
 
     home: Path
     league_id: str | None = None
-    """Only lines of this league, as far as one can tell."""
+    """Only lines of this league, as far as they tell."""
     is_only_league: bool = True
-    """Whether lines that name no league must be of this one."""
+    """Whether lines without a league count as this league's."""
     since: str = ""
     """Only lines of this second or later."""
     messages: bool = True
-    """With a line for each message sent and received."""
+    """Whether to include lines of messages."""
     _files: dict[FileId, LogFile] = field(default_factory=dict)
     _playing: dict[str, str] = field(default_factory=dict)
-    """The league that each agent registered with last."""
+    """By agent: the league it registered with last."""
 
     @property
     def broken(self) -> int:
         return sum(file.broken for file in self._files.values())
 
     def components(self) -> list[str]:
-        """Whose logs there are."""
+        """Return the agents that have logs."""
         self._look()
         return sorted({OLD_SUFFIX.sub("", file.path.name) for file in self._files.values()})
 
     def lines(self, more: Iterable[Line] = (), *, to_the_end: bool = True) -> Iterator[Line]:
-        """What was written since this was asked last, with `more`, in the order of time."""
+        """Yield lines written since the last call, merged with `more`, in the order of time."""
         self._look()
         own = ((key_of(line), line) for line in sorted(more, key=key_of))
         streams = [_from(file, to_the_end=to_the_end) for file in self._files.values()]
@@ -127,12 +127,12 @@ class Trace:
                 yield line
 
     def _look(self) -> None:
+        """Find new logs, and update the paths of rotated ones."""
         logs = DataPaths(self.home).logs
-        """Finds new logs, and old ones under the name that they have now."""
         for path in sorted(path for path in logs.rglob(f"*{SUFFIX}*") if OLD_SUFFIX.search(path.name)):
             try:
                 file_id = _identify(path.stat())
-            except OSError:  # it was renamed just now, and is found the next time
+            except OSError:  # rotated just now; it is found the next time
                 continue
             file = self._files.get(file_id)
             if file is None:
@@ -142,12 +142,12 @@ class Trace:
             file.path = path
 
     def _concerns(self, file: LogFile, line: Line) -> bool:
-        """Whether a line is of the league; agents write one log through all leagues that they play in."""
+        """Whether a line is of the league; an agent writes one log for all leagues it plays in."""
         component, named = str(line.get("component")), line.get("league_id")
         if isinstance(named, str) and line.get("event_type") == "registered":
             self._playing[component] = named
         elif line.get("event_type") == "manager_not_there":
-            self._playing.pop(component, None)  # it may be another league's manager that answers next
+            self._playing.pop(component, None)  # the next manager may be another league's
         of = file.league_id or (named if isinstance(named, str) else self._playing.get(component))
         return self.league_id is None or of == self.league_id or (of is None and self.is_only_league)
 
@@ -162,13 +162,13 @@ def _identify(stat: os.stat_result) -> FileId:
 
 
 def _is_message(text: bytes) -> bool:
-    """Whether a line of ours is that of a message; its beginning tells."""
+    """Whether a log line is of a message, by its first bytes."""
     head = text[:HEAD_BYTES]
     return any(mark in head for mark in MESSAGE_MARKS)
 
 
 def key_of(line: Line) -> Key:
-    """When it was written; a fraction of the second may stand in the timestamp itself, as others write it."""
+    """Return second and microsecond of a line; foreign logs have fractions in the timestamp itself."""
     timestamp, microsecond = str(line["timestamp"]), line.get("microsecond")
     if isinstance(microsecond, int):
         return timestamp[:SECOND], microsecond
@@ -185,7 +185,7 @@ def _read_line(text: bytes) -> Line | None:
 
 
 def last_beginning(home: Path, league_id: str) -> str:
-    """When the latest season of a league began, as its manager's log says: match ids come again in every season."""
+    """Return when a league was last started, by its manager's log; match ids repeat after each start."""
     found = ""
     for path in (DataPaths(home).logs / "league" / league_id).glob(f"league{SUFFIX}*"):
         for _, line in LogFile(path, league_id, messages=False).read(to_the_end=True):
@@ -195,12 +195,12 @@ def last_beginning(home: Path, league_id: str) -> str:
 
 
 def logged_leagues(home: Path) -> set[str]:
-    """The leagues whose managers have written logs in this folder."""
+    """Return the leagues whose managers have logs in this folder."""
     return {path.name for path in DataPaths(home).logs.glob("league/*/") if is_safe_name(path.name)}
 
 
 def conversation(home: Path, league_id: str, match_id: str) -> list[Line]:
-    """What a match's file has of it, as log lines of its referee; none where there is no such file here."""
+    """Return the conversation in a match file as log lines of its referee; empty if there is no such file."""
     try:
         file = load_match_file(DataPaths(home).match(league_id, match_id))
     except BadMatchFile:

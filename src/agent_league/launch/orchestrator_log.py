@@ -1,4 +1,4 @@
-"""The system's log, `logs/system/orchestrator.log.jsonl`: which agents were started and ended, by whatever command."""
+"""The system's log, `logs/system/orchestrator.log.jsonl`: when any command started and ended agents."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""The seat: an ordinary player towards the league, played from outside through its mailbox.
+"""A player whose moves come from outside, through its mailbox; to the league it is an ordinary player.
 
-It takes its place when it is asked to, and comes back to it after a restart. Knows neither MCP nor a terminal.
+It joins on request, and rejoins at the same port after a restart. Knows neither MCP nor a terminal.
 """
 
 import asyncio
@@ -37,15 +37,15 @@ from agent_league.protocol.v2.standings import Standing
 from agent_league.storage.credentials import CredentialsFile
 
 JOIN_SECONDS = 8.0
-"""How long whoever joins is kept waiting for the manager; the seat goes on trying after that."""
+"""How long a caller waits for registration; the player goes on trying after that."""
 ASK_SECONDS = 2.0
 PORTS = range(12_000, 32_000)
-"""Below those that systems give to outgoing connections: the port is wanted again at the next start."""
+"""Below the ephemeral ports of common systems, since the port is needed again after a restart."""
 TRIES = 50
 
 
 class HostSeat:
-    """One place in one league. `handle` names it; it lives as long as the process, whoever is connected."""
+    """One player in one league, identified by `handle`; it lives as long as the process."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class HostSeat:
         join_seconds: float = JOIN_SECONDS,
         memo: CredentialsFile | None = None,
     ) -> None:
-        """`memo` is where it finds its port again; whoever has the same name has the same one, unless it is given."""
+        """`credentials_file` stores its port (default: a file by display name and manager)."""
         self.settings = replace(settings, exit_when_done=True)
         self.handle = f"seat-{secrets.token_hex(8)}"
         self.mailbox = Mailbox(fallback, patience=settings.system.timeouts.move_timeout_sec)
@@ -67,7 +67,7 @@ class HostSeat:
         self.is_over = False
         self.failure: Exception | None = None
         self.begins_after = 0
-        """The number of the latest event of earlier leagues on this seat."""
+        """The number of the last event from before the latest join."""
         self._host = host
         self._port = port
         self._remark = remark
@@ -83,7 +83,7 @@ class HostSeat:
 
     @property
     def games(self) -> Sequence[GameRecord]:
-        """Those of this league: in an earlier one the same ids may have been others'."""
+        """The games of this league; ids of earlier leagues may belong to other players."""
         return self.player.games_of_season if self.player else ()
 
     @property
@@ -91,11 +91,11 @@ class HostSeat:
         return self._registered.is_set()
 
     async def join_soon(self) -> bool:
-        """Joins; whether that was possible before whoever asks for it has waited too long."""
+        """Join, waiting at most `join_seconds`; return whether the player is registered."""
         return await self.join(self._join_seconds)
 
     async def join(self, seconds: float | None = None) -> bool:
-        """Takes the seat, or comes back to it; whether the league has taken us in so far. Raises why it does not."""
+        """Join or rejoin the league; return whether the player is registered. Raises what made it fail."""
         if self._playing is None or self._playing.done():
             self._registered, self.is_over, self.failure = asyncio.Event(), False, None
             self._early, self._opponents, self.begins_after = [], {}, self.mailbox.last
@@ -110,7 +110,7 @@ class HostSeat:
         return self.has_joined
 
     async def leave(self) -> None:
-        """Ends the player and everything that is open."""
+        """Stop the player and close its connections."""
         if self._playing:
             self._playing.cancel()
             await asyncio.wait({self._playing})
@@ -118,7 +118,7 @@ class HostSeat:
             await self._carrier.close()
 
     async def standings(self) -> tuple[StandingsRow, ...]:
-        """The table as the manager has it now, else as it was told last."""
+        """Fetch the standings from the manager; the last known ones if it doesn't answer."""
         line = Line(self._outgoing())
         with suppress(CallFailed, Refusal):
             frame = line.encode("get_standings", {})
@@ -129,14 +129,14 @@ class HostSeat:
         return self._rows
 
     async def learn_names(self, player_ids: Iterable[str | None]) -> None:
-        """Asks the manager how these players are called, once for each of them."""
+        """Fetch the names of these players from the manager, once for each."""
         unknown = {one for one in player_ids if one} - self.names.keys() - self._asked_for
         if unknown:
             self._asked_for |= unknown
             await self.standings()
 
     async def rules(self, game_type: str | None) -> dict[str, Any]:
-        """A game's rules, in words of ours; which game and by which parameters, the manager tells. Raises a Refusal."""
+        """Return the rules of a game in our own words, for the manager's game and parameters; raises Refusal."""
         wanted = {"game_type": game_type} if game_type else {}
         line = Line(self._outgoing())
         with suppress(CallFailed):
@@ -146,12 +146,12 @@ class HostSeat:
         return dict(await Rulebook(self.settings).get_rules(wanted))
 
     def without_secrets(self, data: Any) -> Any:
-        """Data without our token, whoever may have put it there: referees know it."""
+        """Redact our token from data; referees know it and may have included it."""
         token = self.player.token if self.player else None
         return redacted(data, (token,) if token else ())
 
     def _see(self, _player_id: str, happening: Happening) -> None:
-        """Keeps what happens; a league that goes on may tell of its round before it has answered a registration."""
+        """Record an event; those before the registration's answer, as of a running league, are kept until then."""
         if isinstance(happening, Registered):
             self.mailbox.add(happening)
             early, self._early = self._early, []
@@ -169,7 +169,7 @@ class HostSeat:
                 self._keep(rows)
             case RoundAnnounced(_, str(match_id), str(opponent_id)):
                 self._opponents[match_id] = opponent_id
-            case MatchOver(game) if game.match_id in self._opponents:  # a result without an invitation names nobody
+            case MatchOver(game) if game.match_id in self._opponents:  # a result without an invitation has no opponent
                 happening = MatchOver(replace(game, opponent_id=self._opponents[game.match_id]))
             case LeagueOver():
                 self.is_over = True
@@ -180,12 +180,12 @@ class HostSeat:
         self.names.update((row.player_id, row.display_name) for row in rows)
 
     async def _play(self) -> None:
-        """From the registration to the end of the league; whatever goes wrong is an event for whoever waits."""
+        """Run the player from registration to the end of the league; a failure becomes an event in the mailbox."""
         server: HttpServer | None = None
         try:
             server = self._served()
             await server.start()
-            assert self.player is not None  # noqa: S101 - `_served` has made it
+            assert self.player is not None  # noqa: S101 - `_make_server` has made it
             await self.player.run()
         except Exception as error:  # noqa: BLE001 - the player ends here, and its owner must not wait for ever
             self.failure = error
@@ -195,7 +195,7 @@ class HostSeat:
                 await server.stop()
 
     def _served(self) -> HttpServer:
-        """The player behind its server, at the port of last time: there it is known as the one who comes back."""
+        """Make the player and its server at the stored port, so that the manager recognises it, else at a free one."""
         known = self._memo.load()
         port = self._port or known.get("port")
         if isinstance(port, int):

@@ -45,14 +45,14 @@ GREEK = [
 V1, V2 = "v1", "v2"
 PROTOCOLS = {V1: (PROTOCOL_V1,), V2: (PROTOCOL_V2,), "mixed": (PROTOCOL_V2, PROTOCOL_V1)}
 HANDFUL = 8
-"""Up to so many agents each have a process of their own."""
+"""Up to so many agents, each has its own process."""
 HIGHEST_PORT = 65535
 LOOPBACK_NAMES = ("localhost", "127.0.0.1")
 
 
 @dataclass(frozen=True, slots=True)
 class LeagueRequest:
-    """What somebody asks for; None: as the configuration has it."""
+    """A requested league; None means as configured. Saved as JSON to resume a run."""
 
     home: Path
     league_id: str | None = None
@@ -68,14 +68,14 @@ class LeagueRequest:
     """`v1`, `v2`, or `mixed`: both in turn."""
     game: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Of the game."""
+    """Parameters of the game."""
     people: int = 0
-    """Who play in the browser, beside the players."""
+    """How many people will play in the browser, in addition to `players`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaguePlan:
-    """All seats of a league."""
+    """All agents of a league."""
 
     system: SystemConfig
     league: LeagueConfig
@@ -84,7 +84,7 @@ class LeaguePlan:
     referees: tuple[RefereeSeat, ...]
     players: tuple[PlayerSeat, ...]
     people: int = 0
-    """Who are awaited in the browser."""
+    """How many people will play in the browser."""
 
     @property
     def seats(self) -> tuple[Seat, ...]:
@@ -92,16 +92,16 @@ class LeaguePlan:
 
     @property
     def strategies(self) -> dict[str, str]:
-        """How each player plays, by its id."""
+        """Strategy of each player, by its id."""
         return {seat.settings.wanted_id: str(seat.strategy) for seat in self.players}
 
     def shown(self, *, web: bool, stay: bool) -> "LeaguePlan":
-        """The same with pages or without, and with a manager that stays after the last result or ends."""
+        """Return a copy whose manager serves pages or not, and stays after the last result or exits."""
         settings = replace(self.manager.settings, web=web, exit_when_done=not stay)
         return replace(self, manager=replace(self.manager, settings=settings))
 
     def processes(self, cores: int | None = None) -> list[tuple[Seat, ...]]:
-        """The seats by process: one each for a handful, else as many processes as the machine has cores to fill."""
+        """Group the agents by process: one each up to MAX_SEPARATE_PROCESSES, else per role as many as cores."""
         if len(self.seats) <= HANDFUL:
             return [(seat,) for seat in self.seats]
         cores = cores or os.cpu_count() or 1
@@ -109,7 +109,7 @@ class LeaguePlan:
 
 
 def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
-    """Turns a request into seats."""
+    """Make the plan of a requested league; raises UserError or ConfigError if it can't be played."""
     system = loader.load_system()
     registry = loader.load_games_registry()
     league = chosen_league(loader, registry, request.league_id, request.game, request.parameters)
@@ -170,7 +170,7 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What all seats of a plan have in common."""
+    """Makes the referees and players of a plan from what they have in common."""
 
     loader: ConfigLoader
     request: LeagueRequest
@@ -183,7 +183,7 @@ class _Frame:
         return f"http://{self.system.network.base_host}:{port}/mcp"
 
     def referees(self, names: Sequence[str], pairs: int, games: GamesRegistry) -> tuple[RefereeSeat, ...]:
-        """Together they have room for all matches of a round, so that a hung player holds up nobody's match."""
+        """Plan referees that together can run all matches of a round, so that a hung player delays no other match."""
         defaults = self.loader.load_referee_defaults()
         capacity = max(defaults.max_concurrent_matches, -(-pairs // len(names)))
         return tuple(
@@ -208,7 +208,7 @@ class _Frame:
         )
 
     def players(self, names: Sequence[str]) -> tuple[PlayerSeat, ...]:
-        """Strategies and, where they are mixed, protocols are dealt out in turn."""
+        """Plan players; strategies and, if mixed, protocols are assigned in turn."""
         defaults = self.loader.load_player_defaults()
         strategies = cycle(usable_strategies(self.loader, self.request.strategies, defaults))
         protocols = cycle(PROTOCOLS[self.protocol])
@@ -244,7 +244,7 @@ class _Ports:
     players: int
 
     def check(self, players: int, referees: int) -> None:
-        """Refuses ranges that run into each other or off the end."""
+        """Raise UserError if ranges overlap or pass the highest port."""
         wanted = {
             "--manager-port": range(self.manager, self.manager + 1),
             "--referee-port": range(self.referees, self.referees + referees),
@@ -264,13 +264,13 @@ class _Ports:
 
 
 def _resized(league: LeagueConfig, players: int) -> LeagueConfig:
-    """The same league with room for so many players."""
+    """Return the league with `max_players` of at least so many."""
     participants = league.participants.model_copy(update={"max_players": max(players, league.participants.max_players)})
     return league.model_copy(update={"participants": participants})
 
 
 def _names(configured: Sequence[str], kind: str, wanted: int) -> list[str]:
-    """The configured names first, then Greek letters, then numbers; none twice, or its bearer would be refused."""
+    """Return unique names: the configured ones, then Greek letters, then numbers. The league refuses duplicates."""
     names = list(configured[:wanted])
     spare = (f"{kind} {word}" for word in chain(GREEK[len(names) :], count(len(GREEK) + 1)))
     free = (name for name in spare if name not in configured)
@@ -278,6 +278,6 @@ def _names(configured: Sequence[str], kind: str, wanted: int) -> list[str]:
 
 
 def _dealt(seats: Sequence[Seat], groups: int) -> list[tuple[Seat, ...]]:
-    """The seats dealt out like cards."""
+    """Distribute agents over at most so many groups, round-robin."""
     dealt = [tuple(seats[start::groups]) for start in range(min(groups, len(seats)))]
     return [group for group in dealt if group]

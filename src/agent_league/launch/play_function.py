@@ -1,4 +1,4 @@
-"""A player of one's own, in a few lines: `play(choose)` makes an agent of a function."""
+"""`play(choose)`: runs a function as a player of a league. Also the terminal output of such players."""
 
 import argparse
 import asyncio
@@ -32,7 +32,7 @@ Choose = Callable[[Observation], Move | Awaitable[Move]]
 
 
 class FunctionStrategy:
-    """A function as a strategy."""
+    """A strategy that calls a function."""
 
     def __init__(self, choose: Choose) -> None:
         self.choose = choose
@@ -78,7 +78,7 @@ def _port(text: str) -> int:
 
 
 def _named(games: Any) -> tuple[str, ...]:
-    """The games that were named; a name that nobody knows here may be a slip, or known to the league alone."""
+    """Check the shape of `games` and return them; unknown names get a remark, since only the league may know them."""
     named = (games,) if isinstance(games, str) else games
     if not isinstance(named, Sequence) or not named or not all(isinstance(game, str) and game for game in named):
         raise UserError(f'games: expected a game\'s name, a list of names, or "*" for any; found {games!r:.80}')
@@ -114,7 +114,7 @@ def _play(choose: Choose, arguments: argparse.Namespace, games: tuple[str, ...])
 async def serve_until_interrupted(
     seats: Sequence[Seat], watchers: Watchers, ready: Callable[[], Any] | None = None
 ) -> None:
-    """Serves until Ctrl-C or a polite `kill`; the system's log tells which agents this process has run, and when."""
+    """Serve agents until SIGINT or SIGTERM; start and end are written to the system's log."""
     settings = seats[0].settings
     log = orchestrator_log(settings.home, settings.system)
     agents = [{"agent": seat.title, "host": seat.host, "port": seat.port} for seat in seats]
@@ -132,7 +132,7 @@ async def serve_until_interrupted(
 
 
 def interruption() -> asyncio.Event:
-    """Set by Ctrl-C or a polite `kill`, which end nothing else from here on."""
+    """Return an event that SIGINT and SIGTERM set; they no longer end the process."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -144,7 +144,7 @@ def interruption() -> asyncio.Event:
 
 
 def tell_waiting(settings: PlayerSettings | RefereeSettings) -> None:
-    """Says where an agent is and whom it waits for, so that a wrong address doesn't look like a program that hangs."""
+    """Print an agent's endpoint and its manager's, so that a wrong address doesn't look like a hang."""
     sys.stderr.write(f"{settings.display_name} at {settings.endpoint} registers with {settings.manager}\n")
 
 
@@ -153,7 +153,7 @@ def remark(sentence: str) -> None:
 
 
 def tell(player_id: str, happening: Happening) -> None:
-    """One line for each thing that a player's owner wants to know."""
+    """Print one line for a registration, a result or a problem of a player."""
     if isinstance(happening, Registered):
         print(f"Registered as {player_id}.", flush=True)  # noqa: T201 - a player's own terminal
     elif isinstance(happening, MatchOver):

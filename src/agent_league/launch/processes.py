@@ -1,7 +1,7 @@
-"""A fleet: the processes of a league, started together, watched, and ended together.
+"""The processes of a league: started, supervised and stopped together.
 
-Each child has a pipe to its parent. The manager's child sends the league's events through it; the end of the pipe, for
-whatever reason, ends the child. So nothing outlives the command that started it.
+Each child has a pipe to its parent. The manager's child sends the league's events through it; a closed pipe ends the
+child, so no process outlives the command that started it.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ MAX_EARLY_ENDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """What a child says when it can't go on."""
+    """Sent by a child process that can't go on."""
 
     sentence: str
     is_users: bool
@@ -39,13 +39,13 @@ class Failed:
 
 @dataclass(slots=True)
 class Child:
-    """One process of the fleet."""
+    """One child process and the agents in it."""
 
     seats: tuple[Seat, ...]
     process: multiprocessing.process.BaseProcess
     started: float
     early_ends: int = 0
-    """How often in a row it ended before it was of any use."""
+    """How often in a row it ended within EARLY_SECONDS of its start."""
 
     @property
     def title(self) -> str:
@@ -53,10 +53,10 @@ class Child:
 
 
 class Fleet:
-    """The processes of one league. Use it as a context; leaving it ends them all.
+    """The processes of one league. Use it as a context manager; leaving it stops them all.
 
-    One that ends without a word was killed, and is started again: the manager finds its league in the store, referees
-    and players come back with their credentials.
+    A process that ends without a ProcessFailure was killed, and is restarted: the manager finds its league in the
+    store, referees and players rejoin with their credentials.
     """
 
     def __init__(self, processes: Sequence[Sequence[Seat]]) -> None:
@@ -83,9 +83,9 @@ class Fleet:
         return [child.process.pid for child in self._children.values() if child.process.pid is not None]
 
     def events(self, tick: float | None = None, remark: Callable[[str], None] | None = None) -> Iterator[Event | None]:
-        """What happens until the manager is done; None whenever `tick` seconds pass without news.
+        """Yield events until the manager is done; None whenever `tick` seconds pass without one.
 
-        `remark` is told of processes that were lost and started again.
+        `remark` is called with a sentence for each restarted process. Raises UserError or LeagueFailed.
         """
         completed = False
         while True:
@@ -95,7 +95,7 @@ class Fleet:
             for pipe in [pipe for pipe in self._children if pipe in ready]:
                 try:
                     news = pipe.recv()
-                except (EOFError, OSError):  # killed with something unread, it breaks the pipe
+                except (EOFError, OSError):  # OSError: killed with unread data in the pipe
                     child = self._lose(pipe)
                     if completed and child.seats != self._plans[0]:
                         continue
@@ -125,7 +125,7 @@ class Fleet:
         return child
 
     def _replace(self, child: Child) -> str:
-        """Starts a lost process again; one that can't live ends the league."""
+        """Restart a lost process and return a sentence; raises LeagueFailed if it keeps ending early."""
         early = time.monotonic() - child.started < EARLY_SECONDS
         early_ends = child.early_ends + 1 if early else 0
         if early_ends >= MAX_EARLY_ENDS:
@@ -134,7 +134,7 @@ class Fleet:
         return f"The process of {child.title} was lost and started again."
 
     def end(self) -> None:
-        """Ends all processes: asks, then insists."""
+        """Stop all processes: ask, and kill after END_SECONDS."""
         for pipe in self._children:
             with suppress(OSError):  # it has ended by itself
                 pipe.send(STOP)
@@ -149,7 +149,7 @@ class Fleet:
 
 
 def _context() -> Any:
-    """Children are forked from a small server that has imported everything once; Windows starts each anew."""
+    """Use a fork server, which has imported everything once; Windows spawns each process."""
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -158,7 +158,7 @@ def _context() -> Any:
 
 
 def _live(seats: tuple[Seat, ...], pipe: Connection) -> None:
-    """The life of a child process. The parent alone decides when Ctrl-C ends it."""
+    """Run a child process. It ignores Ctrl-C: the parent stops it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         run_async(_serve(seats, pipe))
@@ -175,7 +175,7 @@ async def _serve(seats: tuple[Seat, ...], pipe: Connection) -> None:
     def listen() -> None:
         with suppress(EOFError, OSError):
             pipe.recv()
-        with suppress(RuntimeError):  # the loop has ended by itself
+        with suppress(RuntimeError):  # the loop is closed already
             loop.call_soon_threadsafe(stop.set)
 
     threading.Thread(target=listen, daemon=True).start()
@@ -187,7 +187,7 @@ async def _serve(seats: tuple[Seat, ...], pipe: Connection) -> None:
 
 
 class _Reporter:
-    """Sends events to the parent, those of a moment together: a write for each would cost more than it tells."""
+    """Sends events to the parent, those of REPORT_SECONDS in one write."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -195,7 +195,7 @@ class _Reporter:
 
     def tell(self, event: Event) -> None:
         if isinstance(event, MatchAssigned):
-            return  # as many as there are matches, and nobody at the other end shows them
+            return  # one per match, and the parent doesn't show them
         if not self._events:
             asyncio.get_running_loop().call_later(REPORT_SECONDS, self.send)
         self._events.append(event)
@@ -207,5 +207,5 @@ class _Reporter:
 
 
 def _say(pipe: Connection, news: list[Event] | Failed) -> None:
-    with suppress(OSError):  # nobody listens any more; the end of the pipe ends us
+    with suppress(OSError):  # the parent is gone; the closed pipe ends us
         pipe.send(news)

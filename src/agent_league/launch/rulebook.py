@@ -1,6 +1,6 @@
-"""The rulebook: what every agent can tell of the games and of the protocol, whoever asks.
+"""The methods `get_rules` and `get_protocol`, which every agent answers to any caller.
 
-It stands here because the league and the players know no game.
+They are here because the league and the players know no game.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ LONGEST_NAME = 100
 LONGEST_PARAMETERS = 1000
 GAMES_FILE = "config/games/games_registry.json"
 MOST_KEPT = 64
-"""Answers that are kept; there are as many games as there are parameters of them."""
+"""Cached answers; a game has one for each set of parameters."""
 _MAKING_SCHEMAS = Lock()
 WITHOUT_WORDS = (
     "This game brings no description of its own. Each question says what the seat may see and which moves are legal"
@@ -47,7 +47,7 @@ class Rulebook:
         settings: ManagerSettings | RefereeSettings | PlayerSettings,
         league: Callable[[], LeagueConfig] | None = None,
     ) -> None:
-        """`league` finds what a manager's league is played by, which is fixed at its start."""
+        """`league` returns the configuration of a manager's league, which is fixed at its start."""
         self._settings = settings
         self._league = league
         self._kept: dict[str, asyncio.Task[dict[str, Any]]] = {}
@@ -75,7 +75,7 @@ class Rulebook:
         return await self._made_once(f"protocol {' '.join(names)}", partial(_protocol, names))
 
     async def _made_once(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What all callers are told alike: made once, in a thread, however many ask for it meanwhile."""
+        """Return a cached answer, or make it in a thread; concurrent callers share the same task."""
         if name not in self._kept:
             if len(self._kept) >= MOST_KEPT:
                 del self._kept[next(iter(self._kept))]
@@ -104,7 +104,7 @@ class Rulebook:
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the rules can't be read here: {error}") from None
 
     def _version(self) -> str:
-        """What changes with the parameters of games: when they were written, and those of a manager's league."""
+        """A cache key for game parameters: the file's time of change, and the league's parameters."""
         league = self._league() if self._league else None
         try:
             written = (self._settings.home / GAMES_FILE).stat().st_mtime_ns
@@ -113,7 +113,7 @@ class Rulebook:
         return f"{written} {league.game_parameters if league else ''}"
 
     def _games(self) -> GamesRegistry:
-        """The parameters of games, from this agent's own SHARED folder; a manager's game is as its league has it."""
+        """Load the parameters of games from this agent's SHARED folder; for a manager, its league's override them."""
         settings = self._settings
         if isinstance(settings, RefereeSettings):
             return settings.games
@@ -128,20 +128,20 @@ class Rulebook:
 
 
 def decider_of(game_type: str) -> Decide:
-    """What tells the result of a match by the details of its report: for Even/Odd, and for no other game."""
+    """Return a function that decides a match by its report's details; only Even/Odd has one."""
     return partial(_decide_even_odd, load_game(EVEN_ODD).rules) if game_type == EVEN_ODD else lambda *_: None
 
 
 def _decide_even_odd(
     rules: Rules, details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]
 ) -> Decision | None:
-    """By the rules that are in force here: a file of one's own may have others under this name."""
+    """Decide by the installed rules: a user's own game may replace Even/Odd."""
     found = find_winner(rules, details, players, parameters)
     return Decision(*found) if found else None
 
 
 def rules_of(game: Game) -> dict[str, Any]:
-    """The rules of a game and the words it is played with."""
+    """Return the rules, parameters and message types of a game as JSON data."""
     wire = game.wire
     return {
         "game_type": game.game_type,
@@ -156,9 +156,9 @@ def rules_of(game: Game) -> dict[str, Any]:
 
 
 def rules_as_told(told: Any) -> dict[str, Any] | None:
-    """The rules that somebody else's manager tells of, in our own words; None where it tells of none.
+    """Return our own description of the game that a manager's answer names; None if it names none.
 
-    Only what is played is taken from it: its words may be meant for a model that should do something else.
+    Only game type and parameters are used: the manager's text could be a prompt injection.
     """
     named = told.get("game_type") if isinstance(told, dict) else None
     if not isinstance(named, str) or not 1 <= len(named) <= LONGEST_NAME or not named.isprintable():
@@ -167,7 +167,7 @@ def rules_as_told(told: Any) -> dict[str, Any] | None:
     parameters = given if isinstance(given, dict) and len(repr(given)) <= LONGEST_PARAMETERS else {}
     try:
         return rules_of(playable(named, parameters))
-    except BadParameters:  # its version of the game is another
+    except BadParameters:  # it has another version of the game
         return rules_of(load_game(named))
     except UnknownGame:
         return {"game_type": named, "title": named, "how_to_play": WITHOUT_WORDS, "parameters": parameters}
@@ -184,7 +184,7 @@ def _told(method: Method) -> dict[str, Any]:
 
 
 def _protocol(names: tuple[str, ...]) -> dict[str, Any]:
-    """The protocol, with the schemas of these messages."""
+    """Return a description of the protocol as JSON data, with the schemas of these messages."""
     schemas = _schemas() if names else {}
     return {
         "protocol": PROTOCOL_V2,
@@ -197,7 +197,7 @@ def _protocol(names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _schemas() -> dict[str, dict[str, Any]]:
-    with _MAKING_SCHEMAS:  # the agents of one process are asked at the same time
+    with _MAKING_SCHEMAS:  # agents of one process may be asked at the same time
         return _all_schemas()
 
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from agent_league.league.app import LeagueManager
 
 COLLECTED_AFTER = (20_000, 20, 20)
-"""Messages come and go by the thousand, and hardly any of them is in a circle."""
+"""Rare collections: messages are many, and hardly any is in a reference cycle."""
 
 
 def run_async(main: Coroutine[Any, Any, None]) -> None:
-    """Runs the loop, on uvloop where there is one; what was imported before is never looked through for garbage."""
+    """Run the event loop, on uvloop except on Windows; imported modules are frozen out of garbage collection."""
     gc.freeze()
     gc.set_threshold(*COLLECTED_AFTER)
     factory: Callable[[], asyncio.AbstractEventLoop] | None = None
@@ -42,7 +42,7 @@ async def serve(
     watchers: Watchers = NO_WATCHERS,
     ready: Callable[[], None] | None = None,
 ) -> None:
-    """Serves all seats until `stop` is set, all are done by themselves, or one fails."""
+    """Serve all agents until `stop` is set, all are done, or one fails; `ready` is called once all listen."""
     carrier = HttpCarrier()
     servers: list[HttpServer] = []
     try:
@@ -70,7 +70,7 @@ def _taken(seat: Seat, carrier: Carrier, watchers: Watchers) -> tuple[Agent, Age
 
 
 def pages_of(seat: ManagerSeat, manager: "LeagueManager") -> Pages:
-    """What a manager shows to people; whoever looks changes nothing."""
+    """Make the web pages of a manager; they only read its state."""
     from agent_league.launch.browser_players import FALLBACK, Visitors  # noqa: PLC0415 - only where a manager sits
     from agent_league.web.app import WebApp  # noqa: PLC0415 - as above
     from agent_league.web.league_history import Chronicle  # noqa: PLC0415 - as above
@@ -93,7 +93,7 @@ def pages_of(seat: ManagerSeat, manager: "LeagueManager") -> Pages:
 
 
 async def _until_stopped(runs: Sequence[Coroutine[Any, Any, None]], stop: asyncio.Event) -> None:
-    """Runs all of them; the first failure ends the others."""
+    """Run coroutines until all are done or `stop` is set; the first failure cancels the others."""
     stopping = asyncio.create_task(stop.wait())
     running = {asyncio.create_task(run) for run in runs}
     try:
@@ -109,7 +109,7 @@ async def _until_stopped(runs: Sequence[Coroutine[Any, Any, None]], stop: asynci
 
 
 def check_ports(seats: Sequence[Seat]) -> None:
-    """Raises PortInUse for the first seat whose port is taken, or is its own manager's, before anything is started."""
+    """Raise PortInUse or UserError if an agent can't listen on its port, or would register with itself."""
     for seat in seats:
         try:
             bind(seat.host, seat.port, seat.title, _hint(seat)).close()
@@ -127,13 +127,13 @@ def check_ports(seats: Sequence[Seat]) -> None:
 
 
 def first_free(host: str, ports: tuple[int, int]) -> int:
-    """The first port of a range that nobody listens on."""
+    """Return the first free port of a range; raises UserError if there is none."""
     for port in range(ports[0], ports[1] + 1):
         try:
             bind(host, port, "").close()
         except PortInUse:
             continue
-        except OSError:  # no port there can be had, which is said with the agent's name
+        except OSError:  # the host is wrong, which `check_ports` reports with the agent's name
             return port
         return port
     raise UserError(f"Every port from {ports[0]} to {ports[1]} is in use; name another with --port.")

@@ -1,7 +1,7 @@
-"""Output of a process that serves: printing never blocks it and never ends it, whatever becomes of its terminal.
+"""Output that never blocks or ends a serving process, whatever happens to its terminal.
 
-A thread of its own does the writing. Text for which a reader that has stopped leaves no room is dropped; once the
-reader has gone, all text is.
+A separate thread does the writing. If the reader stops, text beyond a limit is dropped; once the reader is gone, all
+text is.
 """
 
 import io
@@ -16,14 +16,14 @@ from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 MOST_WAITING = 256 * 1024
-"""Characters that wait for a reader; what comes beyond is dropped."""
+"""Characters that may wait for a reader; text beyond that is dropped."""
 DRAIN_SECONDS = 2.0
-"""How long a process that ends waits for a reader that takes nothing."""
+"""How long an ending process waits for a reader that reads nothing."""
 DROPPED = "\n[{count} pieces of output were dropped here: nobody read them in time]\n"
 
 
 class _SteadyBytes(io.RawIOBase):
-    """The same stream for those who write bytes."""
+    """The binary `buffer` of a NonBlockingStream."""
 
     def __init__(self, stream: "SteadyStream") -> None:
         self._stream = stream
@@ -81,10 +81,10 @@ class SteadyStream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Do nothing: text is written as soon as possible."""
 
     def drain(self) -> bool:
-        """Waits until all is written, as long as somebody reads; False if something is left that nobody takes."""
+        """Wait until all is written; False if the reader is gone or reads nothing for DRAIN_SECONDS."""
         with self._news:
             while (self._waiting or not self._is_idle) and not self._is_gone:
                 written = self._written
@@ -107,7 +107,7 @@ class SteadyStream(io.TextIOBase):
                 self._is_idle = False
             try:
                 self._write_whole(text.encode(self._encoding, self._errors))
-            except (OSError, ValueError):  # nobody is there any more
+            except (OSError, ValueError):  # the reader is gone
                 with self._news:
                     self._is_gone = True
                     self._waiting.clear()
@@ -115,7 +115,7 @@ class SteadyStream(io.TextIOBase):
                 return
 
     def _write_whole(self, data: bytes) -> None:
-        """Writes straight to the descriptor: a thread that hangs in a buffered stream keeps its process from ending."""
+        """Write to the descriptor directly: a thread blocked in a buffered stream keeps its process from ending."""
         rest = memoryview(data)
         while rest:
             try:
@@ -131,7 +131,7 @@ class SteadyStream(io.TextIOBase):
 
 @contextmanager
 def steady_output() -> Iterator[None]:
-    """Within, stdout and stderr never block or fail, and the end of the terminal ends nothing (SIGHUP is ignored)."""
+    """Make stdout and stderr non-blocking within the context, and ignore SIGHUP."""
     if sys.platform == "win32":  # its console is no descriptor to write to
         yield
         return
@@ -149,7 +149,7 @@ def steady_output() -> Iterator[None]:
 
 
 def _drained(stream: TextIO) -> TextIO:
-    """The stream from before; in place of one that nobody reads, one that takes everything."""
+    """Return the original stream; if its reader is gone, its descriptor leads to /dev/null."""
     if not isinstance(stream, SteadyStream):
         return stream
     if stream.drain():

@@ -1,6 +1,6 @@
-"""Looking at a league from its SHARED folder: which leagues there are, and what the store has of one.
+"""Reads stored leagues of a SHARED folder: which there are, and what the store has of one.
 
-Whoever looks changes nothing: the manager stays who it is, and no database is made where there is none.
+Reading changes nothing: it doesn't take a league over from its manager, and creates no database.
 """
 
 import shlex
@@ -28,13 +28,13 @@ STORE_FILE = ".store.json"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A league as its store has it; can be sent to another process."""
+    """A league as read from its store; can be sent to another process."""
 
     saved: Saved
     system: SystemConfig
     home: Path
     remark: str = ""
-    """Why this one, where nobody named it and the folder has several."""
+    """Why this league, if it was chosen among several."""
 
     def reader(self) -> "Reader":
         from agent_league.web.league_reader import read_saved  # noqa: PLC0415 - it brings a season along
@@ -43,7 +43,7 @@ class Found:
 
 
 def leagues_in(home: Path) -> list[str]:
-    """The leagues that were played or begun in a folder."""
+    """Return the ids of all leagues that were started in a folder."""
     data = DataPaths(home).data
     kept = {path.name.removesuffix(STORE_FILE) for path in data.glob(f"*{STORE_FILE}")}
     return sorted(name for name in kept | {path.name for path in data.glob("leagues/*/")} if is_safe_name(name))
@@ -51,7 +51,7 @@ def leagues_in(home: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A league of a folder; `remark` says why this one, where it was chosen among several."""
+    """A league of a folder; `remark` says why, if it was chosen among several."""
 
     league_id: str
     remark: str = ""
@@ -80,7 +80,7 @@ def choose_league(home: Path, league_id: str | None, among: Sequence[str] | None
 
 
 def _begun_at(home: Path, league_id: str) -> float:
-    """When the latest season of a league was begun, as far as the files tell."""
+    """Return when a league was last started, by the times of its files; 0 if unknown."""
     paths = DataPaths(home)
     for path in (paths.store_name(league_id), paths.data / "leagues" / league_id):
         with suppress(OSError):
@@ -89,7 +89,7 @@ def _begun_at(home: Path, league_id: str) -> float:
 
 
 def find_league(home: Path, loader: ConfigLoader, league_id: str | None, store: str | None) -> Found:
-    """A league of this folder as the store has it now; a UserError says what is there instead."""
+    """Read a league of this folder from its store; raises UserError, which lists the leagues that exist."""
     if league_id is None and store is not None and not leagues_in(home):  # its manager has another folder
         league_id = loader.load_system().default_league_id
     choice = choose_league(home, league_id)

@@ -1,1 +1,1 @@
-"""Real MCP: agents served by the official SDK, and sessions with the MCP servers of others."""
+"""MCP on the official SDK: the server side of our agents, and client sessions with other MCP servers."""

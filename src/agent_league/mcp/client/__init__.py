@@ -1,4 +1,4 @@
-"""Our side of MCP servers, on the SDK's client: sessions that come back, one list of tools, queues, sorts of faults.
+"""The client side of MCP, on the SDK: reconnecting sessions, a tool registry, call queues, kinds of failure.
 
-Importing a module from here loads the SDK; nothing that a bare agent imports at its start does so.
+Importing a module from here loads the SDK; an agent that is only called directly never does so.
 """

@@ -1,7 +1,7 @@
-"""The calls to one MCP server: they wait in a queue, a few are made at once, what broke off is made again if harmless.
+"""The tool calls to one MCP server: queued, a few at once, repeated after a lost connection if that is safe.
 
-A call is made in a task of ours, so that a caller who has waited long enough goes on, whatever the SDK has still to do.
-Doesn't know how a session comes about.
+A worker task makes each call, so that a caller's timeout holds even while the SDK is still busy with it. Doesn't know
+how a session is opened.
 """
 
 import asyncio
@@ -20,20 +20,20 @@ from agent_league.mcp.client.failures import Fault, ToolFailed, described, sorte
 from agent_league.mcp.client.queue import MessageQueue, Overflow, Priority
 
 ATTEMPTS = 3
-"""For one call that may be repeated, in all."""
+"""Attempts in all for a call that may be repeated."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class Line(Protocol):
-    """What calls need of a session."""
+    """The part of a session that tool calls need."""
 
     async def client(self) -> Client | None:
-        """The client, as soon as there is one to rely on; None once the session is closed."""
+        """Wait for a connected client; None once the session is closed."""
         ...
 
     def suspect(self) -> None:
-        """Something broke off: look whether the server is still there."""
+        """Report a lost call, so that the server is probed before the next one."""
         ...
 
     def may_repeat(self, tool: str) -> bool: ...
@@ -56,7 +56,7 @@ class _Call:
 
 
 class Calls:
-    """Calls of the tools of one server."""
+    """The queue of tool calls to one server, and its workers."""
 
     def __init__(self, server: str, line: Line, waiting: int, rng: Random, sleep: Sleep) -> None:
         self._server = server
@@ -67,7 +67,7 @@ class Calls:
         self._open: set[_Call] = set()
 
     async def make(self, tool: str, arguments: Mapping[str, Any], limit: float, priority: Priority) -> CallToolResult:
-        """The answer; raises ToolFailed, and TimeoutError where there is none within the limit."""
+        """Queue a call and return its answer; raises ToolFailed, or TimeoutError after `limit` seconds."""
         call = _Call(tool, arguments, asyncio.get_running_loop().create_future())
         try:
             orjson.dumps(arguments)
@@ -86,7 +86,7 @@ class Calls:
             call.scope.cancel()
 
     async def work(self) -> None:
-        """Makes the calls that wait, one after another; run it as often as calls may be made at once."""
+        """Make queued calls one after another; run one worker per concurrent call."""
         while await self._line.client():
             call = await self._queue.get()
             with call.scope:

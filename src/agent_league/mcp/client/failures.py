@@ -1,6 +1,6 @@
-"""What went wrong with an MCP server, in three sorts: worth trying again, in vain, or too slow.
+"""Failures of an MCP server in three kinds: transient, permanent and timeout.
 
-Knows the errors of the SDK and of what it stands on; doesn't know who called.
+Knows the errors of the SDK, anyio and httpx2; doesn't know who called.
 """
 
 from collections.abc import Iterator
@@ -16,16 +16,16 @@ from agent_league.errors import AgentLeagueError
 from agent_league.log import redacted
 
 SHOWN = 300
-"""Letters of a stranger's words that we repeat."""
+"""Characters of a stranger's error message that are repeated."""
 UNHANDLED = 0
-"""The code that the SDK's servers give to a failure of their own."""
+"""The error code of the SDK's servers for an unhandled exception."""
 SESSION_HEADER = "mcp-session-id"
 SLOW_STATUSES = frozenset({408, 504})
 BUSY_STATUSES = frozenset({425, 429, 500, 502, 503})
 
 
 class Fault(StrEnum):
-    """Whether trying again helps."""
+    """Whether trying again can help."""
 
     TRANSIENT = "transient"
     PERMANENT = "permanent"
@@ -49,11 +49,11 @@ PASSING = (
     SubscriptionLost,
 )
 IN_VAIN = (FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError)
-"""What the system says of a command that can't be started."""
+"""OSErrors of a command that can't be started."""
 
 
 class ToolFailed(AgentLeagueError):
-    """A tool gave no answer. What a tool itself answers, also that it failed, is an answer."""
+    """A tool gave no answer. A tool's own error result is an answer and doesn't raise this."""
 
     def __init__(self, server: str, tool: str, fault: Fault, problem: str) -> None:
         super().__init__(f"tool {tool} of MCP server {server}: {problem} ({fault}: {ADVICE[fault]})")
@@ -64,20 +64,20 @@ class ToolFailed(AgentLeagueError):
 
 
 def sorted_fault(error: BaseException) -> Fault:
-    """The sort of an error; of several at once, the mildest, since a broken connection drags others along."""
+    """Return the kind of an error; of a group, the mildest, since a broken connection causes further errors."""
     found = {_sort(leaf) for leaf in leaves(error)}
     return next(fault for fault in MILDEST_FIRST if fault in found)
 
 
 def described(error: BaseException) -> str:
-    """An error in one line: what is at the bottom of it, without tokens."""
+    """Describe the first leaf of an error in one line, without tokens."""
     leaf = next(leaves(error))
     text = " ".join(str(leaf).split())
     return str(redacted(f"{type(leaf).__name__}: {text}" if text else type(leaf).__name__))[:SHOWN]
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:
-    """The errors inside an error, which may be a group of groups."""
+    """Yield the errors inside nested exception groups."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
             yield from leaves(inner)
@@ -108,5 +108,5 @@ def _by_status(response: httpx2.Response) -> Fault:
 
 
 def is_forgotten(response: httpx2.Response) -> bool:
-    """Whether a server no longer knows our session, as after a restart: a new handshake helps."""
+    """Whether a server has lost our session, as after a restart; a new handshake helps."""
     return response.status_code == 404 and SESSION_HEADER in response.request.headers

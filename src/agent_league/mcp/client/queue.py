@@ -1,6 +1,6 @@
-"""Messages that wait, in both directions: no more than so many, the urgent first, and in order among equals.
+"""A bounded priority queue for messages, in order among equal priorities.
 
-Where it is full, the less urgent give way. Doesn't know what the messages are.
+If it is full, less urgent messages are dropped. Doesn't know what the messages are.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ class Priority(IntEnum):
     BACKGROUND = 0
     NORMAL = 1
     MOVE = 2
-    """A move waits for it, and a move has a deadline."""
+    """A move with a deadline depends on it."""
 
 
 class Overflow(Exception):
-    """The queue is full of messages that are as urgent."""
+    """The queue is full, and nothing in it is less urgent."""
 
 
 class MessageQueue(Generic[Item]):
@@ -44,7 +44,7 @@ class MessageQueue(Generic[Item]):
         return any(item in lane for lane in self._lanes.values())
 
     def put(self, item: Item, priority: Priority = Priority.NORMAL) -> None:
-        """Adds a message; where there is no room, the youngest of the least urgent goes, or else Overflow is raised."""
+        """Add a message. If full, drop the newest of the least urgent; raises QueueFull if none is less urgent."""
         if len(self) >= self._capacity:
             victim = self._give_way(priority)
             if self._dropped is not None:
@@ -53,14 +53,14 @@ class MessageQueue(Generic[Item]):
         self._filled.set()
 
     async def get(self) -> Item:
-        """The most urgent message, the oldest of its kind; waits for one."""
+        """Wait for a message, and remove the oldest of the most urgent."""
         while not self:
             self._filled.clear()
             await self._filled.wait()
         return next(lane for lane in reversed(self._lanes.values()) if lane).popleft()
 
     def discard(self, item: Item) -> None:
-        """Takes out a message that nobody wants any more, if it still waits."""
+        """Remove a message if it is still queued."""
         for lane in self._lanes.values():
             if item in lane:
                 lane.remove(item)

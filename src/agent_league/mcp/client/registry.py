@@ -1,7 +1,7 @@
-"""One list of tools over several MCP servers, for a model: names that it may use, and calls that find their way.
+"""The tools of several MCP servers as one list for a model, under unique names.
 
-Lists only the tools of servers that are there at the moment; a call to one that has gone away since waits for its
-return as long as the call's limit allows. Doesn't know who asks.
+Lists only tools of connected servers; a call to a server that was lost since waits for its return within the call's
+limit. Doesn't know who asks.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from agent_league.mcp.client.queue import Priority
 from agent_league.mcp.client.sessions import SessionManager, State
 
 SEPARATOR = "__"
-"""Between a server and its tool; model providers take no dots in names."""
+"""Between server and tool; model providers accept no dots in names."""
 OUTSIDE = re.compile(r"[^A-Za-z0-9_-]")
 MAX_NAME = 64
 
@@ -29,7 +29,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class RegisteredTool:
-    """A tool under its name here, which may be another one once other servers have come."""
+    """A tool under its name in the list, which may change when other servers connect."""
 
     name: str
     server: str
@@ -52,7 +52,7 @@ class ToolRegistry:
         await asyncio.gather(*(session.close() for session in self._sessions.values()))
 
     def tools(self) -> Sequence[RegisteredTool]:
-        """The tools that can be called now: servers in the order they were given, tools by name."""
+        """Return the tools of connected servers: servers in the given order, tools by name."""
         return [
             RegisteredTool(name, server, tool, found.description or found.title or "", found.input_schema)
             for name, (server, tool) in self._names().items()
@@ -63,7 +63,7 @@ class ToolRegistry:
     async def call(
         self, tool: RegisteredTool, arguments: Mapping[str, Any], *, limit: float, priority: Priority = Priority.NORMAL
     ) -> str:
-        """What a tool says, whatever it is called here by now; raises ToolFailed."""
+        """Call a tool and return its text, even if its name in the list has changed; raises ToolFailed."""
         session = self._sessions[tool.server]
         return _text(await session.call(tool.original_name, arguments, limit=limit, priority=priority))
 
@@ -72,7 +72,7 @@ class ToolRegistry:
 
 
 def named(places: Sequence[Place]) -> Mapping[str, Place]:
-    """A name for each tool: its own where it is the only one, else `server__tool`, numbered where that is taken."""
+    """Give each tool a unique name: its own, else `server__tool`, numbered if that is taken."""
     counts = Counter(spelled(tool) for _, tool in places)
     names: dict[str, Place] = {}
     for server, tool in places:
@@ -87,7 +87,7 @@ def named(places: Sequence[Place]) -> Mapping[str, Place]:
 
 
 def spelled(name: str) -> str:
-    """A name in the letters and the length that model providers accept."""
+    """Convert a name to the characters and length that model providers accept."""
     plain = OUTSIDE.sub("_", name) or "_"
     if len(plain) <= MAX_NAME:
         return plain

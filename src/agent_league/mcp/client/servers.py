@@ -1,4 +1,4 @@
-"""The SDK's client for one session with an MCP server, by its address or its command; keeps no session."""
+"""Opens the SDK's client to one MCP server, by its URL or its command; doesn't reconnect."""
 
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -18,19 +18,19 @@ from agent_league.version import __version__
 
 US = Implementation(name="agent-league", version=__version__)
 TIMEOUT = httpx2.Timeout(10, read=300)
-"""A stream of changes may be silent for long; a call has its own limit."""
+"""The read timeout is long, since a stream may be silent; each call has its own limit."""
 GOODBYE = httpx2.Timeout(1)
 LIMITS = httpx2.Limits(keepalive_expiry=4)
 """Less than the 5 s after which common servers close an idle connection."""
 LONGEST_ANSWER = 4 * 1024 * 1024
-"""Bytes; of a stream, the SDK itself bounds each message."""
+"""Streams are exempt: the SDK limits each of their messages."""
 FINAL_STATUSES = frozenset({401, 403, 407, 408, 425, 429, 502, 503, 504})
-"""What the SDK's client would report without the status."""
+"""Statuses that the SDK's client would not report."""
 
 
 @asynccontextmanager
 async def connected(server: McpServer, handler: MessageHandlerFnT) -> AsyncIterator[Client]:
-    """A client after its handshake, in whichever revision the server speaks. Enter and leave it in one task."""
+    """Open a client and complete its handshake, in either revision of MCP. Enter and leave it in one task."""
     async with AsyncExitStack() as stack:
         if server.url:
             http = await stack.enter_async_context(_http(server))
@@ -45,7 +45,7 @@ async def connected(server: McpServer, handler: MessageHandlerFnT) -> AsyncItera
 
 
 async def _take(_tool: str, _result: CallToolResult) -> None:
-    """Takes an answer as it is: to check it, the SDK would run whatever patterns the server's own schema has."""
+    """Accept any tool result: to validate it, the SDK would run regular expressions of the server's schema."""
 
 
 def _http(server: McpServer) -> httpx2.AsyncClient:
@@ -58,13 +58,13 @@ def _http(server: McpServer) -> httpx2.AsyncClient:
 
 
 async def _hurry_goodbye(request: httpx2.Request) -> None:
-    """A server that hangs mustn't keep us from leaving."""
+    """Shorten the timeout of the closing DELETE, so that a hung server doesn't delay us."""
     if request.method == "DELETE":
         request.extensions["timeout"] = GOODBYE.as_dict()
 
 
 async def _keep_status(response: httpx2.Response) -> None:
-    """Ends the session where the status says more than the SDK's client would."""
+    """Raise for statuses that the SDK's client would hide, which ends the session."""
     if response.status_code in FINAL_STATUSES or is_forgotten(response):
         what = f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
         raise httpx2.HTTPStatusError(what, request=response.request, response=response)

@@ -1,7 +1,7 @@
-"""A lasting session with one MCP server: handshake, heartbeat, coming back after a loss, its tools and its notices.
+"""A lasting session with one MCP server: handshake, heartbeat, reconnecting, tool list and notifications.
 
-It lives in a task of its own, since the SDK's scopes must be left where they were entered. Doesn't know what the tools
-are for, nor that there are other servers.
+It runs in its own task, since the SDK's cancel scopes must be left in the task that entered them. Doesn't know what the
+tools are for, nor that there are other servers.
 """
 
 import asyncio
@@ -31,27 +31,27 @@ from agent_league.mcp.client.queue import MessageQueue, Overflow, Priority
 from agent_league.mcp.client.servers import connected
 
 MISSES = 2
-"""Heartbeats without an answer in time; one may fall into a long computation."""
+"""Unanswered heartbeats until the session counts as lost; a server may miss one while it computes."""
 MAX_TOOLS = 512
 MAX_PAGES = 64
 CLOSE_SECONDS = 3.0
-"""For a polite goodbye; a command that doesn't end by itself is then ended by the SDK."""
+"""Time for an orderly close; after it the SDK ends a command that hasn't ended by itself."""
 
 
 class State(StrEnum):
-    """Where a session stands."""
+    """The state of a session."""
 
     CONNECTING = "connecting"
     READY = "ready"
     LOST = "lost"
-    """To be tried again after a while."""
+    """Disconnected; reconnects after a delay."""
     CLOSED = "closed"
-    """By us, or because the server refused for good."""
+    """Closed by us, or refused permanently by the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds and numbers that a session keeps to."""
+    """Timeouts in seconds, and queue sizes, of a session."""
 
     heartbeat: float = 10.0
     beat_limit: float = 5.0
@@ -62,7 +62,7 @@ class Pace:
 
 
 class SessionManager:
-    """Keeps a session with a server, and makes calls in it."""
+    """Keeps a session with a server open, and makes tool calls in it."""
 
     def __init__(
         self,
@@ -77,11 +77,11 @@ class SessionManager:
         self.name = name
         self.state = State.CONNECTING
         self.tools: Mapping[str, Tool] = {}
-        """What the server has, or had when we last saw it."""
+        """The server's tools, as last listed."""
         self.problem = "no connection yet"
         self.fault = Fault.TRANSIENT
         self.tried = asyncio.Event()
-        """The first attempt to connect is over, however it went."""
+        """Set after the first attempt to connect, successful or not."""
         self._server = server
         self._pace = pace or Pace()
         self._rng = rng or Random()  # noqa: S311 - jitter
@@ -93,7 +93,7 @@ class SessionManager:
         self._settled = asyncio.Event()
         """Set while ready and not in doubt, and once closed."""
         self._doubt = asyncio.Event()
-        """Something failed: the heartbeat is due now."""
+        """Set after a failed call: the server must be probed now."""
         self._failures = 0
         self._was_ready = False
         self._closing = False
@@ -102,13 +102,13 @@ class SessionManager:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begins to connect, and goes on for as long as it takes; does nothing the second time."""
+        """Start connecting, and retry until closed; does nothing if already started."""
         if self._task is None and not self._closing:
             self._scope = anyio.CancelScope()
             self._task = asyncio.create_task(self._live(self._scope), name=f"mcp-{self.name}")
 
     async def close(self) -> None:
-        """Leaves politely where there is a session, and fails what still waits."""
+        """Close the session, and fail all waiting calls."""
         self._closing = True
         self._end("closed")
         if self._task is None or self._scope is None:
@@ -121,9 +121,9 @@ class SessionManager:
     async def call(
         self, tool: str, arguments: Mapping[str, Any], *, limit: float, priority: Priority = Priority.NORMAL
     ) -> CallToolResult:
-        """A tool's answer within the limit, which includes all waiting; raises ToolFailed.
+        """Call a tool within `limit` seconds, waiting included; raises ToolFailed.
 
-        A call that broke off is made again only where the tool says that this does no harm.
+        After a lost connection, a call is repeated only if the tool declares itself read-only or idempotent.
         """
         if self.state is State.CLOSED:
             raise self._failed(tool, self.fault, self.problem)
@@ -135,7 +135,7 @@ class SessionManager:
             raise self._failed(tool, Fault.TIMEOUT, f"no answer within {limit:g} s") from None
 
     async def client(self) -> Client | None:
-        """The client, as soon as there is one to rely on; None once closed."""
+        """Wait until connected and not in doubt, and return the client; None once closed."""
         while True:
             await self._settled.wait()
             if self.state is State.CLOSED:
@@ -145,13 +145,13 @@ class SessionManager:
             self._settled.clear()  # it was set for a client that has gone since
 
     def suspect(self) -> None:
-        """Has no call made until the server has given a sign of life, or we are connected again."""
+        """Hold back calls until a probe succeeds or the session has reconnected."""
         if self._client is not None:
             self._settled.clear()
             self._doubt.set()
 
     def may_repeat(self, tool: str) -> bool:
-        """Whether the tool says of itself that calling it twice does no harm."""
+        """Whether the tool declares itself read-only or idempotent."""
         hints = self.tools[tool].annotations if tool in self.tools else None
         return hints is not None and bool(hints.read_only_hint or hints.idempotent_hint)
 
@@ -185,7 +185,7 @@ class SessionManager:
             await self._sleep(reconnect_delay(self._failures, self._rng))
 
     async def _session(self) -> None:
-        """One session, from its handshake until it is lost, which raises, or we leave."""
+        """Run one session, from its handshake until it is closed; raises if it is lost."""
         with anyio.fail_after(self._pace.connect_limit) as scope:
             async with connected(self._server, self._take_in) as client:
                 await self._list_tools(client)
@@ -231,7 +231,7 @@ class SessionManager:
             self._settled.set()
 
     async def _probe(self, client: Client) -> None:
-        """Asks for a sign of life: there is no ping in the newer revision."""
+        """Check that the server answers: with a ping, or with discover in the newer revision, which has no ping."""
         with anyio.fail_after(self._pace.beat_limit):
             if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 await client.session.send_discover(client.protocol_version)
@@ -240,7 +240,7 @@ class SessionManager:
         self._failures = 0
 
     async def _take_in(self, message: IncomingMessage) -> None:
-        """Queues a notice that doesn't wait already; what is too much is forgotten, news of the tools last."""
+        """Queue a notification unless it waits already; if full, drop it, tool list changes last."""
         if isinstance(message, Exception) or message in self._notices:
             return
         urgent = isinstance(message, ToolListChangedNotification)
@@ -256,7 +256,7 @@ class SessionManager:
                 await self._list_tools(client)
 
     async def _listen(self, client: Client) -> None:
-        """Has a server of the newer revision tell us of changes; they come in where the older one's do."""
+        """Subscribe to tool list changes (newer revision), and queue them like notifications of the older one."""
         tools = client.server_capabilities.tools
         if tools is None or not tools.list_changed:
             return
@@ -302,7 +302,7 @@ class SessionManager:
 
 @contextmanager
 def _unheard() -> Iterator[None]:
-    """Keeps what the SDK has to say from the terminal, where it goes as long as nobody else takes it."""
+    """Keep the SDK's log messages from the terminal, where they go if there is no handler."""
     sdk, nobody = logging.getLogger("mcp"), logging.NullHandler()
     sdk.addHandler(nobody)
     try:

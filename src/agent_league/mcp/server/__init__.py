@@ -1,4 +1,4 @@
-"""Real MCP on the path of the bare calls, served by the official SDK."""
+"""The server side of MCP, on the official SDK, on the same path as direct calls."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from agent_league.protocol.methods import Caller
 
 
 class Agent(Protocol):
-    """What is served."""
+    """The part of an agent that its MCP server needs."""
 
     @property
     def role(self) -> Role: ...

@@ -1,6 +1,6 @@
-"""The frames of MCP in an agent's log: a line for each that comes in and for each that goes out.
+"""Logs the MCP frames of an agent, one line for each frame received or sent.
 
-Knows how frames travel, as a body of JSON or as events of a stream (SSE), and nothing of what they say.
+Knows that frames travel as a JSON body or as events of a stream (SSE), and nothing of their content.
 """
 
 from starlette.types import Message, Receive, Scope, Send
@@ -13,14 +13,14 @@ from agent_league.log import SENT
 from agent_league.protocol.methods import Caller
 
 FOLLOWED = "agent_league.frames_logged"
-"""Set in the scope of a request whose frames have lines."""
+"""Set in the ASGI scope of a request whose frames are logged."""
 EVENT_STREAM = b"text/event-stream"
 
 
 class FrameLog:
-    """Writes the frames that an agent's MCP side receives and sends.
+    """Writes received and sent frames to an agent's message log.
 
-    Those of callers without a good token are bounded like other calls that anybody may make.
+    Frames from callers without a valid token are rate-limited like other anonymous calls.
     """
 
     def __init__(self, messages: MessageLog, has_good_token: TokenCheck | None = None) -> None:
@@ -28,14 +28,14 @@ class FrameLog:
         self._has_good_token = has_good_token
 
     def follow(self, scope: Scope, receive: Receive, send: Send) -> tuple[Scope, Receive, Send]:
-        """The same request, with its frames written as they pass."""
+        """Wrap a request so that its frames are logged."""
         if not self._messages.enabled:
             return scope, receive, send
         followed = _FollowedRequest(self, scope, receive, send)
         return {**scope, FOLLOWED: True}, followed.receive, followed.send
 
     def read_frame(self, body: bytes, address: Address, bearer: str | None) -> ReceivedCall:
-        """Writes a frame that came in, or counts it if its address has had its share."""
+        """Log a received frame, or only count it if its address has used up its share."""
         CALLER_ADDRESS.set(address)
         call = self._messages.receive_call(body)
         call.admit(Caller.ANYBODY)
@@ -45,7 +45,7 @@ class FrameLog:
         return call
 
     def write_frame(self, body: bytes, address: Address, latency: float | None, status: int) -> None:
-        """Writes a frame that went out."""
+        """Log a sent frame; `latency` is in seconds."""
         more = b"" if status < 300 else b',"status":%d' % status
         self._messages.write(SENT, address, body, latency, more, is_json=None)
 
@@ -58,7 +58,7 @@ class FrameLog:
 
 
 class _FollowedRequest:
-    """One request to the MCP side, and its answer."""
+    """One MCP request whose frames are logged as they pass."""
 
     def __init__(self, log: FrameLog, scope: Scope, receive: Receive, send: Send) -> None:
         fields = dict(scope["headers"])
@@ -95,7 +95,7 @@ class _FollowedRequest:
         await self._send(event)
 
     def _write_events(self) -> None:
-        """Writes each event that is whole; comments, which keep a stream open, are no frames."""
+        """Log each complete event; comments, which keep a stream open, are skipped."""
         *events, rest = self._answer.replace(b"\r\n", b"\n").split(b"\n\n")
         self._answer = bytearray(rest)
         for event in events:
@@ -108,5 +108,5 @@ class _FollowedRequest:
 
 
 def is_followed(scope: Scope) -> bool:
-    """Whether the frames of a request have lines of their own."""
+    """Whether the frames of a request are logged already."""
     return bool(scope.get(FOLLOWED))

@@ -1,7 +1,7 @@
-"""The door to the SDK: it tells MCP requests from bare ones, and loads the SDK when the first MCP request comes.
+"""Tells MCP requests from direct calls, and loads the SDK on the first MCP request.
 
-What is behind it is somebody else's: a factory makes the SDK's server. The SDK costs about a second and 30 MiB, so an
-agent that is never asked never pays, and one that is goes on answering bare calls while a thread imports it.
+A factory makes the SDK's server. The SDK costs about a second and 30 MiB, so an agent that gets no MCP request never
+imports it, and one that does goes on answering direct calls while a thread imports it.
 """
 
 import asyncio
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 ServerFactory = Callable[[], "Server[Any]"]
-"""Makes the server; called in a thread, since it is what imports the SDK."""
+"""Makes the SDK's server; called in a thread, since it imports the SDK."""
 
 SHARE = 4
-"""One connection in so many may be MCP's: a stream holds its own for as long as it likes, and bare calls need some."""
+"""One connection in so many may be MCP's: streams keep theirs open, and direct calls need some."""
 SESSION_ID = b"mcp-session-id"
 VERSION = b"mcp-protocol-version"
 IDLE_SECONDS = 600
-"""Of a session without a stream: so long it keeps its place from others."""
+"""Seconds until an idle session without a stream is ended."""
 LONGEST_LINE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """The SDK's side: `sessions` for whoever shakes hands, `plain` for a request without ado."""
+    """The SDK's managers: `sessions` for clients with a handshake, `stateless` for single requests."""
 
     sessions: "StreamableHTTPSessionManager"
     plain: "StreamableHTTPSessionManager"
 
 
 class Door:
-    """Behind it, the SDK's server of one agent."""
+    """The SDK's server of one agent, loaded on the first request."""
 
     def __init__(
         self,
@@ -64,9 +64,9 @@ class Door:
         tool_calls: bool = False,
         frames: FrameLog | None = None,
     ) -> None:
-        """`tool_calls`: whether a `tools/call` without any header of MCP is for the SDK, too.
+        """`tool_calls`: whether a `tools/call` without MCP headers goes to the SDK, too.
 
-        Every frame that goes through is written to `frames`.
+        Every frame is logged to `frames`.
         """
         self._factory = factory
         self._frames = frames
@@ -74,23 +74,23 @@ class Door:
         self._tool_calls = tool_calls
         self._closing = asyncio.Event()
         self._open: Counter[str] = Counter()
-        """By address: nobody may have more than half of the places."""
+        """Open requests by address; one address may have half of the maximum."""
         self._most = (limits or Limits()).connections // SHARE
         self._sessions = OpenSessions(time.monotonic, IDLE_SECONDS)
         self._serving: asyncio.Task[None] | None = None
         self._inside: asyncio.Future[_Inside] | None = None
 
     def wants(self, body: bytes) -> bool:
-        """Whether a body without any header of MCP, about which nobody else knows anything, is for us."""
+        """Whether a request without MCP headers is an MCP request, by its body."""
         return is_mcp(body, tool_calls=self._tool_calls)
 
     async def pass_unread(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request whose headers say that it is MCP; raises TurnedAway."""
+        """Answer a request with MCP headers, body unread; raises RequestRejected."""
         inside = await self._entered()
         await self._answer(partial(self._in_session, inside.sessions), scope, receive, send)
 
     async def pass_read(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request whose body has been read; raises TurnedAway. What isn't a handshake needs no session."""
+        """Answer a request whose body has been read; raises RequestRejected. Only a handshake opens a session."""
         inside = await self._entered()
         replayed = _Replayed(body, receive)
         if method_of(body) == "initialize":
@@ -99,7 +99,7 @@ class Door:
             await self._answer(inside.plain.handle_request, _taking_json(scope), replayed, send)
 
     async def close(self) -> None:
-        """Ends all sessions and streams."""
+        """Close all sessions and streams."""
         self._closing.set()
         if self._serving:
             await asyncio.gather(self._serving, return_exceptions=True)
@@ -107,7 +107,7 @@ class Door:
     async def _in_session(
         self, manager: "StreamableHTTPSessionManager", scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Answers a request of a session, or one that opens a session, for which others may have to make room."""
+        """Answer a request within a session, or one that opens a session; idle sessions may be ended to make room."""
         fields = dict(scope["headers"])
         if SESSION_ID in fields:
             session_id = fields[SESSION_ID].decode("latin-1")
@@ -149,7 +149,7 @@ class Door:
             await app(scope, receive, send)
         finally:
             self._open[address] -= 1
-            self._open += Counter()  # forgets those with none
+            self._open += Counter()  # drops zero counts
 
     async def _entered(self) -> _Inside:
         if self._inside is None:
@@ -158,7 +158,7 @@ class Door:
         return await asyncio.shield(self._inside)
 
     async def _serve(self, inside: "asyncio.Future[_Inside]") -> None:
-        """Keeps the SDK's side open: its task group has to be left in the task that entered it."""
+        """Run the SDK's managers until closed: their task group must be left in the task that entered it."""
         try:
             sessions, plain = await asyncio.to_thread(_managers, self._factory)
             with _logged(self._log):
@@ -175,7 +175,7 @@ class Door:
 
 
 def agent_door(agent: Agent, has_good_token: TokenCheck | None = None) -> Door:
-    """The door of an agent of ours."""
+    """Make the MCP server of an agent; it logs its frames to the agent's message log."""
 
     def make() -> "Server[Any]":
         from agent_league.mcp.server.server import agent_server  # noqa: PLC0415 - it imports the SDK
@@ -186,9 +186,9 @@ def agent_door(agent: Agent, has_good_token: TokenCheck | None = None) -> Door:
 
 
 def is_mcp(body: bytes, *, tool_calls: bool = False) -> bool:
-    """Whether a body without any header of MCP is a request of MCP all the same.
+    """Whether a body that came without MCP headers is an MCP request.
 
-    A bare `tools/call` is none, unless asked for: agents written from the seeds call so, and get it as they asked.
+    A direct `tools/call` counts only if `tool_calls` is set: agents written from the seeds use it as a call form.
     """
     method = method_of(body)
     return is_of_mcp(method) or (tool_calls and method == TOOL_CALL)
@@ -206,7 +206,7 @@ def _managers(factory: ServerFactory) -> "tuple[StreamableHTTPSessionManager, St
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415 - the lazy import
 
     server = factory()
-    most = MOST_SESSIONS + MOST_OF_ONE_NETWORK  # the bound is that of `OpenSessions`; here some may still be ending
+    most = MOST_SESSIONS + MOST_OF_ONE_NETWORK  # above the limit of `OpenSessions`, since some may still be ending
     sessions = StreamableHTTPSessionManager(
         server, max_request_body_size=MAX_BODY, session_idle_timeout=IDLE_SECONDS, max_sessions=most
     )
@@ -216,7 +216,7 @@ def _managers(factory: ServerFactory) -> "tuple[StreamableHTTPSessionManager, St
 
 @contextmanager
 def _logged(log: JsonLogger | None) -> Iterator[None]:
-    """What the SDK has to say goes to an agent's log: without a handler, its warnings go to the terminal."""
+    """Send the SDK's warnings to the agent's log; without a handler they go to the terminal."""
     logger, handler = logging.getLogger("mcp"), _IntoLog(log) if log else logging.NullHandler()
     logger.addHandler(handler)
     try:
@@ -239,14 +239,14 @@ def _address(scope: Scope) -> str:
 
 
 def _has_handshake(fields: dict[bytes, bytes]) -> bool:
-    """Whether a request is of a version of MCP that has sessions; one that names none is."""
+    """Whether a request's MCP version has sessions; true if it names no version."""
     from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: PLC0415 - the SDK is loaded by now
 
     return VERSION not in fields or fields[VERSION].decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 def _ending(session_id: str) -> Scope:
-    """The request with which its owner would end a session."""
+    """Make the ASGI scope of the DELETE request that ends a session."""
     headers = [(SESSION_ID, session_id.encode("latin-1")), (b"accept", b"application/json")]
     return {"type": "http", "method": "DELETE", "path": "/mcp", "query_string": b"", "headers": headers}
 
@@ -260,18 +260,18 @@ async def _unheard(_: Message) -> None:
 
 
 def _trimmed(scope: Scope) -> Scope:
-    """httptools leaves blanks around the values of headers; the SDK compares them."""
+    """Strip header values: httptools leaves blanks around them, and the SDK compares them."""
     return {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
 
 
 def _taking_json(scope: Scope) -> Scope:
-    """For somebody who asks without a handshake, such as curl: it takes what comes."""
+    """Replace Accept and Content-Type by JSON, for clients such as curl that send neither correctly."""
     headers = [(name, value) for name, value in scope["headers"] if name not in (b"accept", b"content-type")]
     return {**scope, "headers": [*headers, (b"accept", b"application/json"), (b"content-type", b"application/json")]}
 
 
 class _Replayed:
-    """A request's body once more, and after it whatever else comes: a client that goes away among it."""
+    """An ASGI receive that replays a body, then passes on later messages such as a disconnect."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self._body: bytes | None = body

@@ -1,8 +1,8 @@
-"""The MCP sessions that are open at one agent, by the network of whoever opened them.
+"""The open MCP sessions of one agent, limited in number and per client network.
 
-A session costs memory until it ends or has been idle for long, and anybody may open one. Where there is no room for
-another, the one of the same network, or of the network with the most, that has been idle longest makes room: its owner
-is told that it has ended, and opens another. Knows no SDK.
+A session costs memory until it ends or expires, and anybody may open one. If there is no room for another, the session
+of the same network, or of the network with the most, that has been idle longest is ended; its client can open another.
+Knows no SDK.
 """
 
 from collections import Counter, OrderedDict
@@ -19,11 +19,11 @@ class _Session:
     network: str
     last_used: float
     requests: int = 0
-    """Under way, streams among them."""
+    """Running requests, streams included."""
 
 
 class OpenSessions:
-    """Who has which session, the one that was used longest ago first."""
+    """Sessions by id, least recently used first."""
 
     def __init__(self, now: Callable[[], float], idle_seconds: float) -> None:
         self._now = now
@@ -32,7 +32,7 @@ class OpenSessions:
         self._opening: Counter[str] = Counter()
 
     def find_superfluous(self, network: str) -> str | None:
-        """The session that has to end before this network may open another; raises LookupError where none can."""
+        """Return the session to end before this network may open another, or None; LookupError if all are busy."""
         self._forget_old()
         counts = self._opening + Counter(session.network for session in self._sessions.values())
         if counts[network] >= MOST_OF_ONE_NETWORK:
@@ -48,13 +48,13 @@ class OpenSessions:
 
     @contextmanager
     def opening(self, network: str) -> Iterator[None]:
-        """Counts a session that is being opened."""
+        """Count a session while it is being opened."""
         self._opening[network] += 1
         try:
             yield
         finally:
             self._opening[network] -= 1
-            self._opening += Counter()  # forgets those with none
+            self._opening += Counter()  # drops zero counts
 
     def add(self, session_id: str, network: str) -> None:
         self._sessions[session_id] = _Session(network, self._now())
@@ -64,7 +64,7 @@ class OpenSessions:
 
     @contextmanager
     def using(self, session_id: str) -> Iterator[None]:
-        """Marks a session as used for as long as a request of it is under way."""
+        """Mark a session as used while a request of it runs."""
         session = self._sessions.get(session_id)
         if session is None:
             yield
@@ -79,7 +79,7 @@ class OpenSessions:
                 self._sessions.move_to_end(session_id)
 
     def _forget_old(self) -> None:
-        """Forgets those that the SDK has ended by now."""
+        """Remove sessions that the SDK has ended for idleness."""
         due = self._now() - self._idle_seconds
         for session_id, session in list(self._sessions.items()):
             if not session.requests and session.last_used < due:

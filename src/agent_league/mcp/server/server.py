@@ -1,7 +1,7 @@
-"""An agent as the SDK's server: the tools, resources and prompts of its role, out of the tables of the protocol.
+"""An agent as an MCP server: tools, resources and prompts of its role, from the tables of the protocol.
 
-Everything is asked of the agent's own dispatcher, so both dialects have the same handlers, rights and errors. This
-module imports the SDK; who imports it waits for that.
+Every request goes to the agent's dispatcher, so MCP and direct calls have the same handlers, rights and errors. This
+module imports the SDK, which takes about a second.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ INSTRUCTIONS = {
 
 
 def agent_server(agent: Agent) -> "Server[Any]":
-    """The agent's server."""
+    """Make the SDK's server for an agent."""
     served = _Served(agent)
     updates = Updates(agent.changes, lambda uri: resource_for(agent.role, uri) is not None)
     server: Server[Any] = Server(
@@ -65,7 +65,7 @@ def agent_server(agent: Agent) -> "Server[Any]":
     )
 
     async def discover(ctx: Context, _: types.RequestParams | None) -> types.DiscoverResult:
-        """As the SDK does it, but that our lists never change."""
+        """Answer as the SDK does, except that our lists never change."""
         can = server.get_capabilities(protocol_version=ctx.protocol_version)
         can.tools = types.ToolsCapability(list_changed=False)
         can.prompts = types.PromptsCapability(list_changed=False)
@@ -79,7 +79,7 @@ def agent_server(agent: Agent) -> "Server[Any]":
 
 
 class _Served:
-    """The requests of MCP, one method each."""
+    """Handlers of MCP requests to an agent, one method each."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -93,13 +93,13 @@ class _Served:
         return tool.input_schema if tool else None
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """All of the role; where a token says who asks, those that it may call."""
+        """List the tools of the role, or with a valid token those that its owner may call."""
         audience = self._agent.audience(_bearer(ctx))
         tools = [tool for name, tool in self._tools.items() if audience is None or METHODS[name].caller in audience]
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        if ctx.request is not None and ctx.request.client:  # a session's task began with another call
+        if ctx.request is not None and ctx.request.client:  # a session keeps the context of its first call
             CALLER_ADDRESS.set((ctx.request.client.host, ctx.request.client.port))
         answer = await self._ask(params.name, params.arguments or {}, ctx)
         text = types.TextContent(type="text", text=orjson.dumps(answer).decode())
@@ -179,7 +179,7 @@ class _Served:
 
 
 def _check_writable(arguments: Mapping[str, Any]) -> None:
-    """Refuses what no bare call can hold, half a character or too many levels: what quotes it couldn't be written."""
+    """Refuse arguments that JSON can't carry (lone surrogates, too deep nesting), which an answer couldn't quote."""
     try:
         read_json(orjson.dumps({**arguments}))
     except (TypeError, ValueError) as error:
@@ -213,7 +213,7 @@ def _tool(form: ToolForm) -> types.Tool:
 
 
 def _bearer(ctx: Context) -> str | None:
-    """The token beside the request; there are no headers where MCP comes in over stdio."""
+    """The bearer token of a request; None over stdio, which has no headers."""
     return bearer_of(dict(ctx.request.scope["headers"])) if ctx.request is not None else None
 
 

@@ -1,6 +1,6 @@
-"""Updates: whoever subscribed to a resource is told that it changed, in both revisions of MCP.
+"""Resource subscriptions in both revisions of MCP: subscribers are notified of changes.
 
-Changes are gathered for a moment first: while a league plays, the table changes many times a second.
+Changes are gathered for a moment first: while a league plays, the standings change many times a second.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from agent_league.mcp.server.open_sessions import MOST_SESSIONS
 Context = ServerRequestContext[Any, Any]
 GATHERED_SECONDS = 0.05
 PATIENCE = 5
-"""Seconds in which a subscriber must take the news."""
+"""Seconds in which a subscriber must accept its notifications."""
 MOST_RESOURCES = 200
-"""Resources that one session or stream may be told of."""
+"""Resources that one session or stream may subscribe to."""
 LONGEST_ADDRESS = 300
 
 
@@ -31,7 +31,7 @@ class Updates:
     """The subscribers of one agent."""
 
     def __init__(self, changes: Changes, is_there: Callable[[str], bool]) -> None:
-        """`is_there` says whether an address is one of ours."""
+        """`is_own_uri` says whether a URI is one of this agent's resources."""
         self._changes = changes
         self._is_there = is_there
         self._bus = InMemorySubscriptionBus()
@@ -43,7 +43,7 @@ class Updates:
 
     @asynccontextmanager
     async def lifespan(self, server: "Server[Any]") -> AsyncIterator[dict[str, Any]]:
-        """Tells subscribers as long as the server is open; entered by each of the door's managers, it is done once."""
+        """Notify subscribers while the server is open; entered by both of the SDK's managers, it runs once."""
         if self._telling:
             yield {}
             return
@@ -85,7 +85,7 @@ class Updates:
         return types.EmptyResult()
 
     def _check(self, addresses: Collection[str]) -> None:
-        """They are kept for as long as somebody listens."""
+        """Refuse too many, too long or unknown URIs, since they are kept while the subscription lasts."""
         if len(addresses) > MOST_RESOURCES or any(len(address) > LONGEST_ADDRESS for address in addresses):
             most = f"at most {MOST_RESOURCES} resources, with addresses of up to {LONGEST_ADDRESS} letters"
             raise MCPError(types.INVALID_PARAMS, f"subscribe to {most}")
