@@ -105,7 +105,7 @@ async def _appears(probe: Probe, seconds: float) -> None:
     """Wait at most this many seconds until the agent accepts connections; return in any case."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            while await probe.connects() is not None:  # noqa: ASYNC110 - another process tells nobody when it listens
+            while await probe.connects() is not None:  # noqa: ASYNC110 - there is no event for it
                 await asyncio.sleep(0.1)
 
 

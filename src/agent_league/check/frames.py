@@ -127,7 +127,7 @@ async def _answers_post(bench: Bench) -> Finding:
         await bench.meet()
         exchange = await bench.knock()
         if exchange.reply.status in (404, 405):
-            if bench.role is Role.REFEREE and bench.registration is not None:  # it may know nothing but its orders
+            if bench.role is Role.REFEREE and bench.registration is not None:  # it may know only orders
                 return warned(told(exchange.reply), "Answer what you don't know with -32601, and take the notices.")
             return failed(told(exchange.reply), await _where(bench))
     return passed(f"HTTP {reply.status}")

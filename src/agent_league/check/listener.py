@@ -135,7 +135,7 @@ class Listener:
         try:
             parsed = jsonrpc.parse_body(body)
             where = path if path == REGISTER_PATH else None
-            asked = replace(self._reception.read(parsed, where), original=None)  # a script writes `league.v1` by itself
+            asked = replace(self._reception.read(parsed, where), original=None)  # scripts write v1 themselves
         except FrameError as error:
             self.misunderstood = error.message
             return orjson.dumps(jsonrpc.error_frame(error, jsonrpc.echoed_id(parsed)))

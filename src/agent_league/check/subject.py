@@ -289,7 +289,7 @@ class Bench:
             self.registration = await self.manager.registration(self.probe.url, left)
             if self.registration:
                 self.agent_id = self.manager.id_of(self.registration)
-                self.style = STYLE_BY_NAME.get(self.registration.style, SEEDS)  # our league would use this form too
+                self.style = STYLE_BY_NAME.get(self.registration.style, SEEDS)  # as our league does
         if self.registration is None:
             await self._take_name()
 
