@@ -204,7 +204,7 @@ class PlayerBench(Bench):
         return self._of_match(v2.ChooseParityCall, match, deadline=self._deadline(CHOOSE), **{**fields, **more})
 
     def move_call(self, match: Match, **moves: Any) -> dict[str, Any]:
-        """Write a GAME_MOVE_CALL for the question of this check; without one, for `moves` or for a parity."""
+        """Write a GAME_MOVE_CALL with the question's own move request; in Even/Odd with `moves` or the two choices."""
         plain = {"move_type": EVEN_ODD, "context": {}, "step": 0, "your_role": self.question.role}
         listed = moves or {"valid_options": list(CHOICES)}
         return self._of_match(

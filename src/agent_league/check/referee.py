@@ -45,7 +45,7 @@ LOST = "A player that {} loses technically: GAME_OVER to both with status TECHNI
 
 
 def referee_steps() -> list[AnyStep]:
-    """Build all steps in order; the one with a silent player takes longest and comes late."""
+    """Build all steps in order."""
     return [
         *server_steps(),
         *registration_steps("referee"),
