@@ -1,1 +1,1 @@
-"""Judging anybody's agent from outside: what is sent, what was expected, what came, and how to mend it."""
+"""Check any agent from outside: each step says what was sent, what was expected, what came and how to fix it."""

@@ -1,4 +1,4 @@
-"""A whole check: the checker's own manager, the role of the agent, its steps, and the report."""
+"""Run a whole check: start the checker's manager, detect the agent's role, run its steps, write the report."""
 
 import asyncio
 import time
@@ -32,7 +32,7 @@ TELLING = {
     Role.REFEREE: "start_match",
     Role.LEAGUE_MANAGER: "register_player",
 }
-"""The method that only agents of a role know."""
+"""Role -> a method that only agents of this role serve."""
 Kind = tuple[type[Bench], Callable[[Any], list[AnyStep]]]
 V1: Kind = (V1PlayerBench, lambda _: player_v1_steps())
 KINDS: Mapping[Role, Kind] = {
@@ -43,7 +43,7 @@ KINDS: Mapping[Role, Kind] = {
 
 
 def check_address(url: str) -> str:
-    """The address, or a UserError where it is none; a missing `http://` or `/mcp` is understood."""
+    """Return the address with a missing `http://` or `/mcp` added; raise UserError if it is no address."""
     parts = read_typed(url)
     if parts is None:
         raise UserError(f"{url!r} is no address to check; expected one such as http://localhost:8101/mcp")
@@ -59,7 +59,7 @@ async def check_agent(
     strict: bool = False,
     tell: Callable[[Outcome], Any] = lambda _: None,
 ) -> Report:
-    """Judges the agent at an address."""
+    """Check the agent at an address; `on_outcome` is called after each step."""
     url, options = check_address(url), options or Options()
     began, started = time.monotonic(), stamp()
     key, remark = checker_key()
@@ -102,15 +102,15 @@ async def check_agent(
 
 
 async def _appears(probe: Probe, seconds: float) -> None:
-    """Gives an agent that is just starting so many seconds to be there."""
+    """Wait at most this many seconds until the agent accepts connections; return in any case."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            while await probe.connects() is not None:  # noqa: ASYNC110 - another process tells nobody when it listens
+            while await probe.connects() is not None:  # noqa: ASYNC110 - there is no event for it
                 await asyncio.sleep(0.1)
 
 
 async def detect_role(probe: Probe, manager: StandInManager | None) -> Role:
-    """What the agent is: by its word, by how it registered, by the methods that it knows; in doubt a player."""
+    """Detect the role by `/health`, by the registration or by the methods that it serves; a player if in doubt."""
     try:
         health = (await probe.get(probe.at("/health"), DETECT_SECONDS)).parsed
         said = str(health.get("role")) if isinstance(health, dict) else ""
@@ -125,7 +125,7 @@ async def detect_role(probe: Probe, manager: StandInManager | None) -> Role:
 
 
 async def speaks_v1(probe: Probe, manager: StandInManager | None, options: Options, key: SigningKey) -> bool:
-    """Whether a player speaks the older protocol: by its registration, or by what it answers."""
+    """Whether a player speaks `league.v1`, by its registration or by which of two invitations it answers."""
     if await probe.connects() is not None:
         return False
     registration = await manager.registration(probe.url, options.wait) if manager else None

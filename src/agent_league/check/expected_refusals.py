@@ -1,4 +1,4 @@
-"""What a manager must refuse: with an error code, or by rejecting a registration with one of the protocol's reasons."""
+"""Judge refusals that a manager must give: an error code, or a rejected registration with a reason of the protocol."""
 
 from agent_league.check.http_probe import show
 from agent_league.check.manager_subject import ManagerBench, Writer
@@ -7,7 +7,7 @@ from agent_league.check.subject import Exchange
 
 
 def judge_refusal(exchange: Exchange, *codes: str) -> Finding:
-    """Whether something that must be refused is, and with which code."""
+    """Judge whether a bad call was refused with one of these codes; another kind of refusal is a warning."""
     if exchange.league_code in codes:
         return passed(exchange.league_code)
     if exchange.broke_down:

@@ -1,4 +1,4 @@
-"""The fields of a message, one judgement each: there, of the right type, with the right value."""
+"""Judge single fields of a message: whether they exist, have the right type and the right value."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from agent_league.protocol.envelope import Sender
 from agent_league.protocol.version import PROTOCOL_V2
 
 FAR_SECONDS = 300
-"""A clock that is further off than this is worth a word."""
+"""A timestamp further from now than this is a warning."""
 MISSING = object()
 
 HINTS: Mapping[str, str] = {
@@ -29,13 +29,13 @@ HINTS: Mapping[str, str] = {
 
 
 def name_hint(noted: Sequence[str]) -> str:
-    """What to write, from notes such as "'choice' for 'parity_choice'"."""
+    """Write a hint from deviations such as "'choice' for 'parity_choice'"."""
     pairs = [note.partition(" for ")[::2] for note in noted]
     return " ".join(f"Write {wanted} instead of {used}." if wanted else f"Mend {used}." for used, wanted in pairs)
 
 
 def look_up(message: Mapping[str, Any], path: str) -> Any:
-    """The value at a path such as `player_meta.version`, or MISSING."""
+    """Return the value at a path such as `player_meta.version`, or MISSING."""
     value: Any = message
     for name in path.split("."):
         if not isinstance(value, Mapping) or name not in value:
@@ -45,7 +45,7 @@ def look_up(message: Mapping[str, Any], path: str) -> Any:
 
 
 def judge_value(message: Mapping[str, Any], path: str, wanted: Any, missing: Verdict = Verdict.FAIL) -> Finding:
-    """Whether a field has exactly this value."""
+    """Judge whether a field has exactly this value; `missing` is the verdict if it is absent or null."""
     found = look_up(message, path)
     if found is MISSING or found is None:
         return Finding(missing, f"'{path}' is {'missing' if found is MISSING else 'null'}")
@@ -57,7 +57,7 @@ def judge_value(message: Mapping[str, Any], path: str, wanted: Any, missing: Ver
 
 
 def judge_kind(message: Mapping[str, Any], path: str, kind: type, missing: Verdict = Verdict.FAIL) -> Finding:
-    """Whether a field is there and of its type."""
+    """Judge whether a field is present, of this type and no empty string."""
     found = look_up(message, path)
     if found is MISSING or found is None:
         return Finding(missing, f"'{path}' is {'missing' if found is MISSING else 'null'}")
@@ -75,7 +75,7 @@ def judge_sender(
     own_name: str | None = None,
     missing: Verdict = Verdict.FAIL,
 ) -> Finding:
-    """Whether `sender` names the role, and the id where that is known; one's own first name is tolerated."""
+    """Judge whether `sender` names the role and the assigned id; the id from before the registration is a warning."""
     found = judge_kind(message, "sender", str, missing)
     if found.verdict is not Verdict.PASS:
         return found
@@ -89,7 +89,7 @@ def judge_sender(
 
 
 def judge_timestamp(message: Mapping[str, Any], path: str, missing: Verdict = Verdict.FAIL) -> Finding:
-    """Whether a field is a moment in UTC."""
+    """Judge whether a field is a time in UTC."""
     found = judge_kind(message, path, str, missing)
     if found.verdict is not Verdict.PASS:
         return found
@@ -107,7 +107,7 @@ def judge_timestamp(message: Mapping[str, Any], path: str, missing: Verdict = Ve
 
 
 def judge_nearness(message: Mapping[str, Any], path: str) -> Finding:
-    """Whether a moment is about now."""
+    """Judge whether a time is near the checker's clock; a large difference is a warning."""
     moment = parse_utc(str(look_up(message, path)))
     if moment is None:
         return Finding(Verdict.SKIPPED, f"'{path}' is no moment in UTC")
@@ -124,7 +124,7 @@ def envelope_steps(
     agent_id: Callable[[Any], str | None],
     missing: Verdict = Verdict.FAIL,
 ) -> list[AnyStep]:
-    """The fields that every message must have; `message` finds the one to look at."""
+    """Build the steps for the envelope of a message; `message` gets the message to judge from the subject."""
 
     def step(name: str, expected: str, judge: Callable[[Any, Mapping[str, Any]], Finding]) -> AnyStep:
         return Step(f"{title}: {name}", expected, HINTS[name], on(message, judge))
@@ -165,7 +165,7 @@ def _quoted(path: str, value: Any) -> str:
 
 
 def _is_local(text: str) -> bool:
-    """Whether it is a moment in ISO-8601, and only the time zone is wrong."""
+    """Whether a text is an ISO-8601 time, so that only its time zone is wrong."""
     try:
         datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Steps for every agent, whatever its role: the server, its paths, and JSON-RPC."""
+"""Steps for agents of every role: the HTTP server, its paths, and JSON-RPC framing."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ CLIENTS_GIVE_UP = (
 
 
 def server_steps() -> list[AnyStep]:
-    """Is it there, and where?"""
+    """Build the steps on the HTTP server: connection, paths and `/health`."""
     return [
         Step(
             "a server listens at the address",
@@ -68,7 +68,7 @@ def server_steps() -> list[AnyStep]:
 
 
 def mildly(judge: Callable[[Bench], Awaitable[Finding]]) -> Callable[[Bench], Awaitable[Finding]]:
-    """The same for what costs no match: a connection that broke off is a warning."""
+    """Wrap a judge so that a missing HTTP reply is a warning, for calls on which no match depends."""
 
     async def judged(bench: Bench) -> Finding:
         try:
@@ -80,7 +80,7 @@ def mildly(judge: Callable[[Bench], Awaitable[Finding]]) -> Callable[[Bench], Aw
 
 
 def no_answer(error: NoReply) -> Finding:
-    """To what no good peer sends, silence is bad manners; whether it did harm shows in the next step."""
+    """Make the warning for a bad call without a reply; the following step shows whether it did harm."""
     return replace(warned(error.sentence, error.hint), is_silent=error.silent)
 
 
@@ -91,7 +91,7 @@ async def _listens(bench: Bench) -> Finding:
 
 
 def _who_called(bench: Bench) -> str:
-    """A hint where nobody listens but somebody called the checker: who it was, and what was refused."""
+    """Write a hint on agents that called the checker's manager, for when nothing listens at the address."""
     manager = bench.manager
     if manager is None:
         return ""
@@ -108,13 +108,13 @@ def _who_called(bench: Bench) -> str:
 
 
 async def _scheme_hint(bench: Bench) -> str:
-    """A hint where the server speaks https and was asked over http, or the other way round; else nothing."""
+    """Write a hint if the server speaks https and was called over http, or the reverse; else return an empty text."""
     other = await bench.probe.other_scheme()
     return f"It speaks {other.partition(':')[0]}: check {other} instead." if other else ""
 
 
 async def _answers_post(bench: Bench) -> Finding:
-    """An unknown method first; an agent that answers even that with 404 gets a call that it should know."""
+    """Judge whether POST is served; if an unknown method gets a 404, the agent gets a valid call before it fails."""
     try:
         reply = await _unknown(bench)
     except NoReply as error:
@@ -127,14 +127,14 @@ async def _answers_post(bench: Bench) -> Finding:
         await bench.meet()
         exchange = await bench.knock()
         if exchange.reply.status in (404, 405):
-            if bench.role is Role.REFEREE and bench.registration is not None:  # it may know nothing but its orders
+            if bench.role is Role.REFEREE and bench.registration is not None:  # it may know only orders
                 return warned(told(exchange.reply), "Answer what you don't know with -32601, and take the notices.")
             return failed(told(exchange.reply), await _where(bench))
     return passed(f"HTTP {reply.status}")
 
 
 async def _where(bench: Bench) -> str:
-    """A hint with the path at which the agent does answer, where one of the usual ones does."""
+    """Write a hint that names the path at which the agent does answer, if it is one of the common ones."""
     for path in OTHER_PATHS:
         url = bench.probe.at(path)
         if url == bench.probe.url:
@@ -168,7 +168,7 @@ async def _get(bench: Bench) -> Finding:
 
 
 def json_rpc_steps() -> list[AnyStep]:
-    """JSON-RPC 2.0, to the letter where a caller depends on it."""
+    """Build the steps on JSON-RPC 2.0; strict only where a caller depends on it."""
     echo = 'Copy the request\'s "id" into the reply, with its type: 7 stays a number, "seven" a string.'
     return [
         Step("the reply is marked as JSON", "Content-Type: application/json", CONTENT_TYPE_HINT, _content_type),
@@ -221,13 +221,13 @@ CONTENT_TYPE_HINT = "Send the header `Content-Type: application/json`; strict cl
 
 
 async def ask_well(bench: Bench) -> Exchange:
-    """A good call, in the form that the agent understands."""
+    """Send a valid call in the call form that the agent understands."""
     call = bench.good_call()
     return await bench.ask(call.method, call.message, wanted=call.wanted, bearer=call.bearer)
 
 
 def in_frame(bench: Bench, call: GoodCall, **changes: Any) -> bytes:
-    """A good call as the agent understands it, with other fields in its frame; `...` takes one out."""
+    """Encode a valid call with changed fields in its JSON-RPC frame; `...` removes a field."""
     if bench.is_bare:
         raise Skip("the agent speaks bare messages, without a JSON-RPC frame")
     style = bench.style_of(call.method)
@@ -236,7 +236,7 @@ def in_frame(bench: Bench, call: GoodCall, **changes: Any) -> bytes:
 
 
 def need_good_answer(bench: Bench) -> None:
-    """Skip a step that compares with a good call where the agent never answered one."""
+    """Skip the step if the agent never answered a valid call, so that there is nothing to compare with."""
     if not bench.has_answered_well:
         raise Skip("the agent answered no good call, so there is nothing to compare with")
 
@@ -289,7 +289,7 @@ async def _one_of_both(bench: Bench) -> Finding:
 
 
 def _judge_like_caller(bench: Bench, exchange: Exchange, found: Finding) -> Finding:
-    """The same, as a warning where the answer is found in the reply all the same."""
+    """Make a failure a tolerated warning if the answer can be read in the reply all the same."""
     return tolerate(found) if bench.is_good(exchange) else found
 
 
@@ -396,7 +396,7 @@ async def _other_version(bench: Bench) -> Finding:
 
 
 def no_json(exchange: Exchange) -> str:
-    """The hint for an answer that is something else than JSON; empty where it is JSON or nothing."""
+    """Write the hint for a reply that is not JSON; empty for JSON and for an empty reply."""
     if exchange.body is not NOT_JSON or not exchange.reply.body:
         return ""
     what = "HTML" if exchange.reply.body.lstrip()[:1] == b"<" else "plain text"
@@ -404,7 +404,7 @@ def no_json(exchange: Exchange) -> str:
 
 
 def judge_frame_refusal(exchange: Exchange, *codes: int) -> Finding:
-    """Whether something was refused as JSON-RPC says; what is refused in another way is a warning."""
+    """Judge whether a call was refused with one of these JSON-RPC codes; another kind of refusal is a warning."""
     status = exchange.reply.status
     if status >= 500:
         return failed(exchange.came, "The handler broke down: catch this case and answer with a JSON-RPC error.")

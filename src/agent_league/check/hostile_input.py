@@ -1,4 +1,4 @@
-"""Steps with input that no good peer sends: it is refused, and the agent is still itself afterwards."""
+"""Steps with hostile input: it must be refused, and the agent must still answer valid calls afterwards."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ DEEP = 2000
 
 @dataclass(frozen=True, slots=True)
 class Hostile:
-    """Something that no good peer sends."""
+    """One kind of hostile input, and the function that sends and judges it."""
 
     name: str
     expected: str
@@ -25,7 +25,7 @@ class Hostile:
 
 
 def hostile_steps() -> list[AnyStep]:
-    """Each bad input, and whether the agent is still itself afterwards."""
+    """Build two steps for each hostile input: whether it is refused, and whether the agent survives it."""
     steps: list[AnyStep] = []
     for bad in _HOSTILE:
         title = f"{bad.name} {'does no harm' if bad.send is _broken_off else 'is refused'}"
@@ -62,7 +62,7 @@ def _raw(body: bytes, *codes: int, shown: str | None = None) -> Callable[[Bench]
 
 
 def _unharmed(exchange: Exchange, *codes: int) -> Finding:
-    """The same for a handler that broke down, or took it for something."""
+    """Judge a refusal of hostile input; a handler that failed or accepted the input is only a warning."""
     found = judge_frame_refusal(exchange, *codes)
     return warned(exchange.came, no_json(exchange)) if exchange.broke_down or found.verdict is Verdict.FAIL else found
 

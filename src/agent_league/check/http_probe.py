@@ -1,4 +1,4 @@
-"""The stranger's end of the line: raw bytes over real HTTP, a new connection each time, every call within a limit."""
+"""HTTP client of the checker: sends raw bytes, opens a new connection for each call, bounds every call in time."""
 
 import asyncio
 import io
@@ -18,16 +18,16 @@ from agent_league.http.carrier import MAX_BODY
 from agent_league.log import redacted
 
 SHOWN = 600
-"""Letters of a message that a report shows."""
+"""Characters of a message that a report shows."""
 CONNECT_SECONDS = 3.0
 NO_CONNECTION = "no connection"
-"""How the sentence begins where a call never reached anybody."""
+"""How the sentence begins if a call never reached a server."""
 NOT_JSON = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An HTTP answer."""
+    """An HTTP response to a probe's call."""
 
     status: int
     content_type: str
@@ -36,7 +36,7 @@ class Reply:
 
     @property
     def parsed(self) -> Any:
-        """Its JSON value, or NOT_JSON."""
+        """The body's JSON value, or NOT_JSON; a stream of server-sent events is unpacked."""
         try:
             return json.loads(without_events(self.body))
         except (ValueError, RecursionError):
@@ -44,7 +44,7 @@ class Reply:
 
 
 class Probe:
-    """Calls one agent; keeps what was sent, for the report."""
+    """Calls one agent over HTTP and records what was sent for the report."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -60,11 +60,11 @@ class Probe:
         await self._session.close()
 
     def at(self, path: str) -> str:
-        """The same server's address of another path."""
+        """Return the address of another path on the same server."""
         return urlunsplit((self._parts.scheme, self._parts.netloc, path, "", ""))
 
     async def connects(self) -> str | None:
-        """Why no connection comes about; None where one does."""
+        """Try to connect and return why that fails; None if it succeeds."""
         port = self._parts.port or (443 if self._parts.scheme == "https" else 80)
         tls = ssl.create_default_context() if self._parts.scheme == "https" else None
         try:
@@ -78,7 +78,7 @@ class Probe:
         return None
 
     async def other_scheme(self) -> str | None:
-        """The address with http for https, or the other way round, where the server speaks that."""
+        """Return the address with http and https swapped if the server speaks that scheme; else None."""
         scheme = "http" if self._parts.scheme == "https" else "https"
         other = urlunsplit(self._parts._replace(scheme=scheme))
         try:
@@ -110,7 +110,7 @@ class Probe:
         return await self._call("GET", url, limit)
 
     async def break_off(self, limit: float) -> None:
-        """Sends the beginning of a request over plain HTTP and hangs up."""
+        """Send the beginning of a request over plain HTTP and close the connection."""
         line = f"POST {self._parts.path or '/'} HTTP/1.1"
         head = f"{line}\r\nHost: {self._parts.netloc}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
         self.sent.append(f"{line}, a Content-Length of 1000, 20 bytes, and the connection is closed")
@@ -154,7 +154,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 
 def show(value: bytes | str | Mapping[str, Any] | Any, length: int = SHOWN) -> str:
-    """A message as a report shows it: without tokens, and not without end."""
+    """Format a message for the report: tokens redacted, cut to `length` characters."""
     if isinstance(value, bytes):
         try:
             value = json.loads(value)
@@ -166,12 +166,12 @@ def show(value: bytes | str | Mapping[str, Any] | Any, length: int = SHOWN) -> s
 
 
 def quoted(value: Any, length: int = 160, *, name: str = "") -> str:
-    """A value as JSON; one whose name says that it is a secret isn't shown."""
+    """Format a value as JSON, redacted if its field name is that of a secret."""
     return show({name: value}, length).partition(": ")[2].removesuffix("}")
 
 
 def told(reply: Reply) -> str:
-    """An HTTP answer as a report shows it."""
+    """Format an HTTP response for the report: its status and its redacted body."""
     return f"HTTP {reply.status}, {show(reply.body) if reply.body else 'no body'}"
 
 

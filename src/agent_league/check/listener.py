@@ -1,4 +1,4 @@
-"""A server of the checker's own: understands any spelling, answers by script, and keeps what it heard."""
+"""HTTP server of the checker: accepts every call form, answers by script and records the calls."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,25 +24,25 @@ from agent_league.protocol.tolerance import METHOD_OF_TYPE, REGISTER_PATH, Frame
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """One call that came in."""
+    """One call that a listener received."""
 
     path: str
     frame: Frame
     named: str
     """The method as it was called; empty in a bare message."""
     method: str
-    """The method in the seeds' name."""
+    """The method by the protocol's own name."""
     message: Mapping[str, Any]
-    """As it came, before anything in it was put right."""
+    """The message as it came, before deviations are normalised."""
     body: bytes
     style: str = "seeds"
-    """How a caller who speaks so wants to be called."""
+    """Name of the call form in which this caller wants to be called."""
     bearer: str | None = None
-    """The token that came beside the message, in the header `Authorization`."""
+    """The token from the header `Authorization`."""
 
 
 Script = Callable[[Incoming], Awaitable[Any]]
-"""What a method does: the `result`; Garbage for bytes that are none."""
+"""Handles a call of one method and returns the `result`; raises RawAnswer to send other bytes."""
 
 
 class Garbage(Exception):
@@ -54,12 +54,12 @@ class Garbage(Exception):
 
 
 class Listener:
-    """A server of the checker's own; what has no script is acknowledged."""
+    """A scripted HTTP server that records its calls; methods without a script are acknowledged."""
 
     def __init__(self, role: Role, port: int = 0, scripts: Mapping[str, Script] | None = None) -> None:
         self.heard: list[Incoming] = []
         self.misunderstood = ""
-        """What was wrong with the last call that is none."""
+        """Why the last invalid call was no JSON-RPC call."""
         self.scripts: dict[str, Script] = dict(scripts or {})
         self._role = role
         self._reception = Reception(role, METHODS)
@@ -78,7 +78,7 @@ class Listener:
         return f"http://localhost:{self.port}/mcp"
 
     async def start(self) -> None:
-        """Binds and serves; a UserError where the port is taken."""
+        """Bind the port and serve; raise UserError if the port is taken."""
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             await self._serve(scope, receive, send)
@@ -87,14 +87,14 @@ class Listener:
         await self._server.start()
 
     async def stop(self) -> None:
-        """Serves no longer; once is enough."""
+        """Stop serving; may be called again."""
         server, self._server = self._server, None
         await self._door.close()
         if server:
             await server.stop()
 
     def calls(self, method: str, **fields: Any) -> list[Incoming]:
-        """All calls of a method whose message has these fields."""
+        """Return the received calls of a method whose message has these fields."""
         return [
             call
             for call in self.heard
@@ -102,12 +102,12 @@ class Listener:
         ]
 
     async def hears(self, method: str, limit: float, count: int = 1, **fields: Any) -> list[Incoming]:
-        """Waits until a method was called so often; whatever there is by then."""
+        """Wait until a method was called `count` times; after `limit` seconds return the calls received by then."""
         await self.until(lambda: len(self.calls(method, **fields)) >= count, limit)
         return self.calls(method, **fields)
 
     async def until(self, is_so: Callable[[], Any], limit: float) -> None:
-        """Waits until something is so, looking again with each call that comes in."""
+        """Wait at most `limit` seconds until a condition holds; it is tested again after each received call."""
         with suppress(TimeoutError):
             async with asyncio.timeout(limit):
                 while not is_so():
@@ -116,7 +116,7 @@ class Listener:
                     await news
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Any path will do, so each request has a route of its own."""
+        """Serve a request on any path: each request gets an app with its own path as route."""
         path = scope["path"]
         answers = {} if path in ("/health", "/mcp") else {path: partial(self._answer, path)}
         app = AgentApp(partial(self._answer, "/mcp"), self._health, self._guard, other_paths=answers, door=self._door)
@@ -135,7 +135,7 @@ class Listener:
         try:
             parsed = jsonrpc.parse_body(body)
             where = path if path == REGISTER_PATH else None
-            asked = replace(self._reception.read(parsed, where), original=None)  # a script writes `league.v1` by itself
+            asked = replace(self._reception.read(parsed, where), original=None)  # scripts write v1 themselves
         except FrameError as error:
             self.misunderstood = error.message
             return orjson.dumps(jsonrpc.error_frame(error, jsonrpc.echoed_id(parsed)))
@@ -161,7 +161,7 @@ class Listener:
 
 
 def _message(body: Mapping[str, Any], frame: Frame) -> Mapping[str, Any]:
-    """The message in a body that was understood, word for word."""
+    """Extract the message from a parsed body, unchanged."""
     found: Any = body if frame is Frame.BARE else body.get("params") or {}
     if frame is Frame.ARGUMENTS:
         found = found.get("arguments") or {}

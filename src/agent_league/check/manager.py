@@ -1,4 +1,4 @@
-"""The steps for a manager: the checker is its referees and all its players. The manager's league is used up by it."""
+"""The steps for a manager: the checker plays its referees and all its players, which uses up the manager's league."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -27,7 +27,7 @@ SHORTEST_TOKEN = 16
 
 
 def manager_steps() -> list[AnyStep]:
-    """All steps, in their order; the league is begun last."""
+    """Build all steps in order; the league is started last."""
     return [
         *server_steps(),
         *_admission_steps("referee"),
@@ -42,7 +42,7 @@ def manager_steps() -> list[AnyStep]:
 
 
 def _admission_steps(role: str) -> list[AnyStep]:
-    """An agent registers; the answer field by field."""
+    """Build the steps on a registration and on each field of its answer."""
     kind = "LEAGUE_REGISTER_RESPONSE" if role == "player" else "REFEREE_REGISTER_RESPONSE"
     method = f"register_{role}"
 
@@ -277,7 +277,7 @@ def _judge_table(answer: Mapping[str, Any]) -> Finding:
 
 
 def _gate_steps() -> list[AnyStep]:
-    """Whose word counts."""
+    """Build the steps on authorization: tokens, league ids and roles that must be refused."""
     own = (
         "Compare 'auth_token' with the one that you gave to 'sender': E011 where it is missing, E012 where it is wrong."
     )

@@ -1,4 +1,4 @@
-"""The steps for the league that a manager conducts, once it has begun: rounds, matches, reports, standings, the end."""
+"""The steps for a manager's running league: start, rounds, matches, reports, standings, completion."""
 
 import asyncio
 import time
@@ -18,16 +18,16 @@ from agent_league.check.steps import AnyStep, Finding, Skip, Step, failed, judge
 
 PLAYERS = 4
 START_SECONDS = 0.5
-"""So long a manager has, after each registration, to begin the league."""
+"""How long a manager has, after each registration, to start the league."""
 LEAGUE_SECONDS = 90.0
 START_MATCH_SECONDS = 3.0
-"""So long it has, after ROUND_ANNOUNCEMENT, to give a match to a referee."""
+"""How long it has, after ROUND_ANNOUNCEMENT, to assign a match to a referee."""
 PAST_SECONDS = 1.0
-"""So long the last notices of a league may be on their way."""
+"""How long to wait for notices after LEAGUE_COMPLETED."""
 
 
 def league_steps() -> list[AnyStep]:
-    """From the start to the end."""
+    """Build the steps from the start of the league to its completion."""
     return [*_start_steps(), *_match_steps(), *_round_steps(), *_end_steps()]
 
 
@@ -72,7 +72,7 @@ def _start_steps() -> list[AnyStep]:
 
 
 def _read_by_agents(kind: str, find: Callable[[Any], Mapping[str, Any]], steps: Sequence[AnyStep]) -> Iterator[AnyStep]:
-    """Steps on fields of a notice, which fail only where players and referees of ours refuse such a notice."""
+    """Make steps on fields of a notice fail only if players and referees of ours refuse such a notice."""
     for step in steps:
         name = step.name.partition(": ")[2].partition(" ")[0]
         yield judge_like_league(step, partial(_find_problem, kind, find, name))
@@ -83,7 +83,7 @@ def _find_problem(kind: str, find: Callable[[Any], Mapping[str, Any]], name: str
 
 
 async def _starts(bench: ManagerBench) -> Finding:
-    """Registers as many as it takes, or starts the league with the admin token."""
+    """Judge whether the league starts: with the admin token, or once enough agents have registered."""
     if not bench.admitted:
         raise Skip("no player was admitted")
     bench.sent = []
@@ -223,7 +223,7 @@ def _match_steps() -> list[AnyStep]:
 
 
 def _first(bench: ManagerBench) -> tuple[StandInReferee, str]:
-    """The first match that was given away."""
+    """Return the first match that a referee was assigned; skip the step if there is none."""
     bench.open_match()
     for referee in bench.referees:
         for match_id in referee.orders:
@@ -334,7 +334,7 @@ def _round_steps() -> list[AnyStep]:
 
 
 async def _plays(bench: ManagerBench) -> Finding:
-    """Reports every match: player A wins, and every third one is a draw."""
+    """Report every match until LEAGUE_COMPLETED comes: player A wins, and every third match is a draw."""
     bench.must_run()
     deadline = time.monotonic() + LEAGUE_SECONDS
     while time.monotonic() < deadline:
@@ -372,7 +372,7 @@ def _must_be_over(bench: ManagerBench) -> Incoming:
 
 
 def points_after(bench: ManagerBench, round_id: int) -> dict[str, int]:
-    """What every player must have after a round, by the reports."""
+    """Count the points that every player must have after a round, by the reports."""
     points = dict.fromkeys(bench.ids, 0)
     for number, score, _ in bench.results.values():
         for player, won in score.items():

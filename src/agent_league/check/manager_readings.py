@@ -1,4 +1,4 @@
-"""What agents of ours say to a manager's notices: whether they read them, be the manager ours or a stranger."""
+"""Find out why agents of ours would refuse a manager's notice."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,9 +19,9 @@ MODELS: Mapping[str, type[Message]] = {
 def find_notice_problem(
     kind: str, came: Mapping[str, Any], name: str, player_id: str, league_id: str, *, has_key: bool
 ) -> str | None:
-    """Why an agent of ours refuses a notice with this field as it came, its envelope else right; None: it doesn't.
+    """Return why an agent of ours refuses a notice with this field as it came and a right envelope; None if it doesn't.
 
-    A manager that gave its public key is taken for one of ours, whose notices are not completed.
+    Missing fields are completed only for a manager without a public key: one with a key counts as one of ours.
     """
     right = {
         "protocol": PROTOCOL_V2,

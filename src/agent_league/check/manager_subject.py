@@ -1,4 +1,4 @@
-"""A manager on the bench, and the agents that register with it: referees and players of the checker's own."""
+"""A manager under check, and the checker's own referees and players that register with it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from agent_league.protocol import v2
 from agent_league.protocol.tokens import SigningKey
 
 APPLICANTS = 9
-"""Registrations that must be refused; a manager that takes them has so many more players."""
+"""Number of registrations that must be refused; a manager that accepts them has that many more players."""
 MOST_PLAYERS = 12 + APPLICANTS
 REFEREES = 2
 USED_UP = "The manager's league was used up by the check: its players and referees were the checker's own."
@@ -22,11 +22,11 @@ OCCUPIED = (
     "start the manager anew before you play."
 )
 Writer = Callable[[Any, StandInPlayer], Mapping[str, Any]]
-"""Writes the registration of a player on a bench."""
+"""Writes the registration of a player for a ManagerSubject."""
 
 
 class ManagerBench(Bench):
-    """A manager under check, and the agents that register with it."""
+    """A manager under check, its league, and the agents that register with it."""
 
     role = Role.LEAGUE_MANAGER
 
@@ -37,12 +37,12 @@ class ManagerBench(Bench):
         self.servers = (*self.players, *self.referees)
         self.admitted: list[StandInPlayer] = []
         self.ids: list[str] = []
-        """The ids of all players; one that was given a second id is two."""
+        """The ids of all players; a player that got a second id counts twice."""
         self.started = False
         self.results: dict[str, tuple[int, dict[str, int], str | None]] = {}
-        """Match id -> round, points of both players, and the winner, as they were reported."""
+        """Match id -> round, points of both players and winner, as reported."""
         self.by_announcement = False
-        """Whether the manager begins matches by announcing them, without START_MATCH."""
+        """Whether the manager starts matches by ROUND_ANNOUNCEMENT, without START_MATCH."""
         self._league_id = ""
         self._applicants = 0
 
@@ -70,7 +70,7 @@ class ManagerBench(Bench):
 
     @property
     def has_key(self) -> bool:
-        """Whether the manager gives its public key to those who register, as ours does."""
+        """Whether the manager sends its public key in answers to registrations, as ours does."""
         answers = [exchange.answer or {} for name, exchange in self.kept.items() if name.startswith("register_")]
         return any(isinstance(answer.get("public_key"), str) for answer in answers)
 
@@ -79,7 +79,7 @@ class ManagerBench(Bench):
 
     @property
     def asker(self) -> StandInPlayer:
-        """Somebody who is registered and may ask."""
+        """A registered player in whose name queries are sent; skips the step if there is none."""
         if not self.admitted:
             raise Skip("no player was admitted")
         return self.admitted[0]
@@ -113,14 +113,14 @@ class ManagerBench(Bench):
         ).to_wire()
 
     async def admit(self, player: StandInPlayer) -> Exchange:
-        """Registers a player; a manager that takes it gives it an id and a token."""
+        """Register a player and store the id and token that it gets."""
         kind = "LEAGUE_REGISTER_RESPONSE"
         exchange = await self.learn("register_player", self.player_request(player), kind)
         self.adopt(player, exchange)
         return exchange
 
     async def apply(self, write: Writer) -> Exchange:
-        """A registration that must be refused; one that is taken all the same is a player like any other."""
+        """Send a registration that must be refused; if the manager accepts it, the player takes part in the league."""
         self._applicants += 1
         player = self.players[-self._applicants]
         exchange = await self.ask("register_player", write(self, player), wanted="LEAGUE_REGISTER_RESPONSE")
@@ -146,14 +146,14 @@ class ManagerBench(Bench):
         return exchange
 
     def report(self, referee: StandInReferee, match_id: str, winner: str | None, **more: Any) -> dict[str, Any]:
-        """What the referee of a match says of it."""
+        """Write the report of an assigned match, in the name of its referee."""
         order = referee.orders[match_id]
         return {**self.write_report(referee, match_id, players_of(order), order.get("round_id"), winner), **more}
 
     def write_report(
         self, referee: StandInReferee, match_id: str, players: tuple[str, str], round_id: Any, winner: str | None
     ) -> dict[str, Any]:
-        """A report whose details agree with its winner: a league may judge by them."""
+        """Write a report whose details agree with its winner, because a league may judge by the details."""
         a, b = players
         drawn = 7 if winner == b else 8
         return v2.MatchResultReport.write(
@@ -186,7 +186,7 @@ class ManagerBench(Bench):
         ).to_wire()
 
     def open_match(self) -> tuple[StandInReferee, str] | None:
-        """A match that was given to a referee and not reported yet."""
+        """Return a match that was assigned to a referee and not reported yet, or None."""
         for referee in self.referees:
             if self.by_announcement:
                 referee.orders |= {
@@ -198,7 +198,7 @@ class ManagerBench(Bench):
         return None
 
     def unused(self) -> list[StandInPlayer]:
-        """Players that have not applied yet."""
+        """List the players that have not registered yet, without those for refused registrations."""
         return [player for player in self.players[:-APPLICANTS] if player not in self.admitted]
 
     def must_run(self) -> None:
@@ -211,7 +211,7 @@ def _meta(name: str, endpoint: str) -> dict[str, Any]:
 
 
 def players_of(order: Mapping[str, Any]) -> tuple[str, str]:
-    """The two players of an order, from its objects or its flat fields."""
+    """Return the ids of both players of a START_MATCH, from its objects or its flat fields."""
     a, b = (
         str(look_up(order, f"{side}.player_id") if isinstance(order.get(side), dict) else order.get(f"{side}_id"))
         for side in ("player_A", "player_B")

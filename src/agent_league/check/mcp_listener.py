@@ -1,6 +1,6 @@
-"""The checker's own server as an MCP server: for an agent that registers with a client of MCP's.
+"""The listener as an MCP server, for agents that register with an MCP client.
 
-It imports the SDK, so it is imported when the first MCP request comes.
+It imports the SDK, so it is itself imported only at the first MCP request.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ Answer = Callable[[bytes], Awaitable[bytes | None]]
 
 
 def listener_server(answer: Answer) -> "Server[Any]":
-    """A server whose tools are answered as bare calls are."""
+    """Create an MCP server whose tool calls are answered like JSON-RPC calls."""
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         forms = [tool_form(method) for method in METHODS.values()]
@@ -46,7 +46,7 @@ def listener_server(answer: Answer) -> "Server[Any]":
 
 
 def _enveloped(name: str, message: dict[str, Any]) -> dict[str, Any]:
-    """A registration with its envelope, which a client of MCP's may leave out."""
+    """Add the envelope to a registration, because MCP clients may leave it out."""
     kind = METHODS[name].request if name in METHODS else None
     if kind is None or not issubclass(kind, RegisterRequest):
         return message

@@ -1,4 +1,4 @@
-"""Notices: what a manager tells players and referees, and whether it is taken."""
+"""Write the manager's notices to players and referees, and judge whether they are acknowledged."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,14 +24,14 @@ from agent_league.protocol.envelope import Message
 
 RESULT = "notify_match_result"
 UNCOUNTED = (RESULT, "notify_game_error")
-"""A referee's notices, to which a league needs no answer; of the manager's it counts those that bring none."""
+"""A referee's notices: a league needs no answer to them, but counts missing answers to those of the manager."""
 ACKNOWLEDGED = 'any result, such as {"status": "ok"}'
 SHUT_OUT = ("E008", "E011", "E012", "E016")
-"""How an agent refuses everything that comes from somebody whom it doesn't trust."""
+"""Error codes with which an agent refuses all calls of a sender it doesn't trust."""
 
 
 def notice(bench: Bench, model: type[Message], conversation_id: str, **fields: Any) -> dict[str, Any]:
-    """A word of the manager's."""
+    """Write a notice of the manager."""
     return model.write(
         **bench.envelope("league_manager", conversation_id), league_id=bench.league_id, **fields
     ).to_wire()
@@ -80,7 +80,7 @@ def league_completed(bench: Bench, champion: str) -> dict[str, Any]:
 
 
 def notice_step(kind: str, method: str, write: Callable[[Any], Mapping[str, Any]]) -> AnyStep:
-    """A notice of the manager's is taken."""
+    """Build the step on whether a notice of the manager is acknowledged."""
 
     async def judge(bench: Bench) -> Finding:
         return await tell(bench, kind, method, write(bench), bench.manager_bearer())
@@ -90,7 +90,7 @@ def notice_step(kind: str, method: str, write: Callable[[Any], Mapping[str, Any]
 
 
 async def tell(bench: Bench, kind: str, method: str, message: Mapping[str, Any], bearer: str) -> Finding:
-    """Says something that only has to be acknowledged."""
+    """Send a notice and judge whether it is acknowledged."""
 
     async def judge(bench: Bench) -> Finding:
         with handler_of(method):
@@ -102,7 +102,7 @@ async def tell(bench: Bench, kind: str, method: str, message: Mapping[str, Any],
 
 @contextmanager
 def handler_of(method: str) -> Iterator[None]:
-    """Where a call arrived and the connection ended, its handler broke off."""
+    """Add a hint to NoReply errors: if the connection closed after the call arrived, the agent's handler failed."""
     try:
         yield
     except NoReply as error:
@@ -135,7 +135,7 @@ def _judge(bench: Bench, exchange: Exchange, kind: str) -> Finding:
 
 
 def join_hint(bench: Bench) -> str:
-    """How an agent comes to have the checker as its manager."""
+    """Write how to start the agent with the checker as its manager."""
     practice = " (a player of ours: or with --practice)" if bench.role is Role.PLAYER else ""
     if bench.manager is None:
         return (

@@ -1,4 +1,4 @@
-"""The steps for a player: the checker is its referee and its manager."""
+"""The steps for a player: the checker plays its referee and its manager."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -49,15 +49,15 @@ ANNOUNCED = 100
 """Matches of the round; more than a check needs."""
 MANY_MOVES: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
 REPEATS = 8
-"""How often a question is repeated: who chooses at random gives the same answer by chance, but not so often."""
+"""How often a question is repeated: often enough that a random choice would differ at least once."""
 UNWRAPPED = 'Put the move itself into "move_data", without an object around it: not every league unwraps it.'
 NO_MOVES = "the player doesn't serve `make_move`, which only games other than Even/Odd need"
 STRANGE_IDS = ("conv ü/ö?&=% 你好", "CONV-" + "x" * 200, "0", "conv-r1m1-001 ")
-"""Conversation ids that are strings like any other."""
+"""Unusual conversation ids that are valid strings."""
 
 
 def player_steps(question: Question = PARITY) -> list[AnyStep]:
-    """All steps, in their order: the end of the league comes last, because a player may leave then."""
+    """Build all steps in order; LEAGUE_COMPLETED comes last, because a player may exit then."""
     method = question.method
     return [
         *server_steps(),
@@ -79,7 +79,7 @@ def player_steps(question: Question = PARITY) -> list[AnyStep]:
 
 
 def _question_steps(method: str, step: str, write: Callable[[PlayerBench, Match], Mapping[str, Any]]) -> list[AnyStep]:
-    """A question is answered; the answer's frame, its envelope, its ids, and how long it took."""
+    """Build the steps on a question: whether it is answered, and the answer's frame, envelope, ids and latency."""
     kind = REPLY_TYPES[method]
 
     def reply(bench: PlayerBench) -> Mapping[str, Any]:
@@ -148,7 +148,7 @@ def _question_steps(method: str, step: str, write: Callable[[PlayerBench, Match]
 
 
 def _read_by_league(method: str, step: AnyStep) -> AnyStep:
-    """A step on a field of an answer, which fails only where a referee of ours doesn't read such an answer."""
+    """Make a step on a field of an answer fail only if a referee of ours refuses such an answer."""
     name = step.name.partition(": ")[2].partition(" ")[0]
     return judge_like_league(step, lambda bench: bench.find_problem(method, name))
 
@@ -158,7 +158,7 @@ def _reply(bench: PlayerBench, method: str) -> Exchange:
 
 
 def _take_name(bench: PlayerBench, exchange: Exchange) -> None:
-    """A player that has its id from somebody else is called by that."""
+    """Take over the id in the answer of a player that has not registered with the checker."""
     if bench.registration or exchange.answer is None:
         return
     sender = Sender.parse(str(exchange.answer.get("sender")))
@@ -189,7 +189,7 @@ def _judge_understood(bench: PlayerBench, exchange: Exchange, kind: str) -> Find
 
 
 def judge_latency(seconds: float, limit: float) -> Finding:
-    """How an answer stands to its limit."""
+    """Judge the seconds an answer took against its limit; more than half is a warning."""
     said = f"{seconds:.2f} s of {limit:g} s"
     if seconds > limit:
         return failed(f"too slow: {said}")
@@ -219,7 +219,7 @@ def _judge_token(bench: PlayerBench, answer: Mapping[str, Any]) -> Finding:
 
 
 def _kind_of_token(bench: PlayerBench, token: str) -> str:
-    """Whose token it is that came in place of the player's own."""
+    """Describe the token that came in place of the player's own."""
     if not token.strip():
         return "empty"
     if token in bench.match_tokens:
@@ -389,7 +389,7 @@ async def _moves(bench: PlayerBench) -> Finding:
 
 
 async def _moves_by_schema(bench: PlayerBench) -> Finding:
-    """Who plays other games may be asked for one of more moves than can be listed."""
+    """Judge the move of a player of other games when `move_schema` stands in place of listed moves."""
     match = bench.new_match()
     await bench.asked(JOIN, bench.invitation(match), match)
     exchange = await bench.asked(MOVE, bench.move_call(match, move_schema=MANY_MOVES), match)
@@ -405,12 +405,12 @@ async def _moves_by_schema(bench: PlayerBench) -> Finding:
 
 
 def _other_games(bench: PlayerBench) -> bool:
-    """Whether the player says that it plays more than Even/Odd."""
+    """Whether the player names other games than Even/Odd."""
     return any(game != EVEN_ODD for game in _games(bench))
 
 
 def _games(bench: PlayerBench) -> list[str]:
-    """The games that the player has named, where it has registered."""
+    """List the games that the player named when it registered; empty if it has not."""
     return games_named(bench.registration)
 
 
@@ -474,7 +474,7 @@ def _other_timestamp(bench: PlayerBench, match: Match) -> Mapping[str, Any]:
 
 
 def _joins(write: Callable[[PlayerBench, Match], Mapping[str, Any]]) -> Callable[[Any], Awaitable[Finding]]:
-    """A player that refuses what a league of ours never sends is warned."""
+    """Make a judge on an unusual invitation; a refusal is only a warning, because our league never sends such."""
 
     async def judge(bench: PlayerBench) -> Finding:
         _reply(bench, JOIN)
@@ -520,12 +520,12 @@ def _result_steps() -> list[AnyStep]:
 
 
 def _ended(bench: PlayerBench, title: str, choice: str) -> dict[str, Any]:
-    """A result that agrees with what the player chose."""
+    """Make a game result that agrees with the player's choice."""
     return _ended_by_parity(bench, title, choice) if bench.question.method == CHOOSE else _ended_plainly(bench, title)
 
 
 def _ended_plainly(bench: PlayerBench, title: str) -> dict[str, Any]:
-    """A result of any game; it tells no moves."""
+    """Make a result for any game, without moves."""
     loss = {"a loss": "WIN", "a technical loss": "TECHNICAL_LOSS"}
     winner = bench.opponent if title in loss else bench.agent_id if title == "a win" else None
     status = "DRAW" if winner is None else loss.get(title, "WIN")
@@ -634,7 +634,7 @@ async def _two_at_once(bench: PlayerBench) -> Finding:
 
 
 def _loses(bench: PlayerBench, method: str, name: str) -> bool:
-    """Whether the player gets this field wrong also where it is asked alone; that has a step of its own."""
+    """Whether the player gets this field wrong even in a single match, which has a step of its own."""
     alone = bench.kept[method]
     return bool((alone.answer or {}).get(name) != alone.message[name])
 

@@ -1,4 +1,4 @@
-"""A player on the bench, and what its referee and its manager say to it."""
+"""A player under check, and the messages of its referee."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,25 +32,25 @@ JOIN = "handle_game_invitation"
 REPLY_TYPES = {JOIN: "GAME_JOIN_ACK", CHOOSE: "CHOOSE_PARITY_RESPONSE", MOVE: "GAME_MOVE_RESPONSE"}
 
 DRAW_SEED = "0" * 64
-"""What is promised with a question of which no result is told; a GAME_OVER reveals it where nothing was promised."""
+"""The seed behind every `draw_commitment`, revealed by GAME_OVER in matches without one."""
 RIGHT_ANSWERS: dict[str, dict[str, Any]] = {
     JOIN: {"accept": True, "arrival_timestamp": "2025-01-15T10:30:00Z"},
     CHOOSE: {"parity_choice": "even"},
     MOVE: {"move_data": None},
 }
-"""The fields of an answer's own, by the method that asks for it."""
+"""Method -> valid values for the fields that only its answer has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match that is only played to see what the player does."""
+    """The ids of a match in which the player is only tested."""
 
     match_id: str
     conversation_id: str
 
 
 class PlayerBench(Bench):
-    """A player under check, and what its referee and its manager say to it."""
+    """A player under check; writes and sends the messages of its referee."""
 
     role = Role.PLAYER
 
@@ -58,13 +58,13 @@ class PlayerBench(Bench):
         super().__init__(probe, options, key, manager)
         self._matches = 0
         self.match_tokens: set[str] = set()
-        """What the player was shown as the referee's token."""
+        """All match tokens that were shown to the player."""
         self._referee = Listener(Role.REFEREE)
         self.servers = (self._referee,)
         self.question: Question = PARITY
-        """What the player is asked, once it is known which games it names."""
+        """The question of this check, chosen in `open` by the games that the player names."""
         self._pushes: bool | None = None
-        """Whether the player sends its answers by itself; None: not known yet."""
+        """Whether the player sends its answers as calls to the referee; None: not known yet."""
 
     @property
     def referee_endpoint(self) -> str:
@@ -78,7 +78,7 @@ class PlayerBench(Bench):
     async def post(
         self, body: bytes, method: str = "", message: Mapping[str, Any] | None = None, **more: Any
     ) -> Exchange:
-        """An answer may also come by itself, where the call was answered with a status only."""
+        """Send raw bytes; if the call is only acknowledged, wait for an answer that comes as a call to the referee."""
         exchange = await super().post(body, method, message, **more)
         wanted = more.get("wanted")
         if exchange.answer is not None and self._pushes is None:
@@ -117,7 +117,7 @@ class PlayerBench(Bench):
         return Match(match_id, conversation_id or f"conv-{match_id.lower()}-001")
 
     def good_call(self) -> GoodCall:
-        """An invitation; a question where the player knows no invitations."""
+        """Make an invitation, or a question if the player answers no invitations."""
         match = self.new_match()
         answered = {name for name, exchange in self.kept.items() if exchange.answer is not None}
         asked = self.question.method
@@ -129,7 +129,7 @@ class PlayerBench(Bench):
         return exchange.answer is not None
 
     def pass_for(self, match: Match) -> str:
-        """What vouches for the referee at this player."""
+        """Sign the token that authorizes the referee of this match at the player."""
         pairing = Pairing(match.match_id, ROUND, self.agent_id, self.opponent)
         token = self.passes.for_match(pairing, "REF01").shared
         self.match_tokens.add(token)
@@ -146,18 +146,18 @@ class PlayerBench(Bench):
         )
 
     def league_invitation(self, match: Match) -> dict[str, Any]:
-        """An invitation with all that a referee of ours puts into it."""
+        """Write an invitation with all the fields that our own referee sends."""
         return self.invitation(match, draw_commitment=commitment(DRAW_SEED), game_parameters=self._parameters())
 
     def league_call(self, match: Match) -> dict[str, Any]:
-        """The question of this check with all that a referee of ours puts into it."""
+        """Write the question of this check with all the fields that our own referee sends."""
         call = self.call(match)
         return {**call, "context": {**call["context"], "draw_commitment": commitment(DRAW_SEED)}}
 
     def find_problem(self, method: str, *names: str) -> str | None:
-        """Why a referee of ours doesn't read an answer with these fields as they came; None where it does.
+        """Return why our own referee refuses an answer with these fields as they came; None if it accepts it.
 
-        Without names: with all fields but those that have steps of their own. Everything else is put right.
+        All other fields get right values. Without names, the fields that have no steps of their own are judged.
         """
         exchange = self.kept[method]
         came = exchange.answer or {}
@@ -196,7 +196,7 @@ class PlayerBench(Bench):
             return {}
 
     def call(self, match: Match) -> dict[str, Any]:
-        """The question of this check, in a match."""
+        """Write the question of this check for a match."""
         return self.parity_call(match) if self.question.method == CHOOSE else self.move_call(match)
 
     def parity_call(self, match: Match, **more: Any) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class PlayerBench(Bench):
         return self._of_match(v2.ChooseParityCall, match, deadline=self._deadline(CHOOSE), **{**fields, **more})
 
     def move_call(self, match: Match, **moves: Any) -> dict[str, Any]:
-        """For a move of the game at hand, or whatever these moves are of."""
+        """Write a GAME_MOVE_CALL with the question's own move request; in Even/Odd with `moves` or the two choices."""
         plain = {"move_type": EVEN_ODD, "context": {}, "step": 0, "your_role": self.question.role}
         listed = moves or {"valid_options": list(CHOICES)}
         return self._of_match(
@@ -241,7 +241,7 @@ class PlayerBench(Bench):
         )
 
     async def asked(self, method: str, message: Mapping[str, Any], match: Match) -> Exchange:
-        """A question in the style that the player understands."""
+        """Send a question of a match in the call form that the player understands."""
         return await self.ask(method, message, wanted=REPLY_TYPES[method], bearer=self.pass_for(match))
 
     def _of_match(self, model: type[Message], match: Match, **fields: Any) -> dict[str, Any]:
@@ -263,6 +263,6 @@ class PlayerBench(Bench):
 
 
 def games_named(heard: Incoming | None) -> list[str]:
-    """The games that a player names where it registers."""
+    """List the games that a player names in its registration; empty without one."""
     games = look_up(heard.message, "player_meta.game_types") if heard else None
     return [game for game in games if isinstance(game, str)] if isinstance(games, list) else []

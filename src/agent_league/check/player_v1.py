@@ -1,4 +1,4 @@
-"""The steps for a player of `league.v1`: bare messages as seed 001 has them, no methods and no tokens."""
+"""The steps for a player of `league.v1`: bare messages, no methods and no tokens."""
 
 import asyncio
 import uuid
@@ -39,13 +39,13 @@ from agent_league.referee.answers import Reader
 
 JOIN, PLAY = "GAME_INVITATION_RESPONSE", "PLAY_RESPONSE"
 LIMITS = {JOIN: "handle_game_invitation", PLAY: "choose_parity"}
-"""The method of `league.v2` whose limit an answer has."""
+"""Type of the answer -> the method of `league.v2` with the same time limit."""
 COPIED = ("league_id", "round_id", "match_id", "conversation_id")
 CHOICES = ("even", "odd")
 
 
 class V1PlayerBench(Bench):
-    """A player of `league.v1` under check."""
+    """A player of `league.v1` under check; writes and sends the messages of its referee and manager."""
 
     def __init__(self, probe: Probe, options: Options, key: SigningKey, manager: StandInManager | None) -> None:
         super().__init__(probe, options, key, manager)
@@ -53,7 +53,7 @@ class V1PlayerBench(Bench):
         self._matches = 0
 
     def limit(self, method: str) -> float:
-        """A player of v1 has the time that its invitation says."""
+        """Return the limit of a call; for an invitation the one that the invitation itself states."""
         if method != LIMITS[JOIN]:
             return super().limit(method)
         limit = self.options.timeouts.v1_game_join_ack_timeout_sec
@@ -94,7 +94,7 @@ class V1PlayerBench(Bench):
         ).to_wire()
 
     def notice(self, model: type[v1.V1Message], **fields: Any) -> dict[str, Any]:
-        """A word of the manager's, which belongs to no match."""
+        """Write a notice of the manager, which belongs to no match."""
         return self.message(model, "league_manager", conversation_id=str(uuid.uuid4()), **fields)
 
     def invitation(self, **match: Any) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class V1PlayerBench(Bench):
         return exchange.answer is not None
 
     def find_problem(self, kind: str, path: str) -> str | None:
-        """Why a referee of ours doesn't read an answer with this field as it came; None where it does."""
+        """Return why our own referee refuses an answer with this field as it came; None if it accepts it."""
         exchange = self.kept[kind]
         expected = {"sender": self.given_id, **{name: exchange.message[name] for name in COPIED}}
         own: dict[str, Any] = {"status": "READY"} if kind == JOIN else {"play": {"action": "choose", "value": "even"}}
@@ -140,7 +140,7 @@ class V1PlayerBench(Bench):
 
 
 def player_v1_steps() -> list[AnyStep]:
-    """All steps, in their order."""
+    """Build all steps in order."""
     return [
         *server_steps(),
         *_registration_steps(),
@@ -221,7 +221,7 @@ def _judge_uuid(message: Mapping[str, Any], name: str) -> Finding:
 
 
 def _question_steps(asked: str, kind: str, write: Callable[[V1PlayerBench], Mapping[str, Any]]) -> list[AnyStep]:
-    """A question is answered; the answer's envelope, and how long it took."""
+    """Build the steps on a question: whether it is answered, and the answer's envelope and latency."""
 
     async def asks(bench: V1PlayerBench) -> Finding:
         exchange = bench.keep(kind, await bench.say(write(bench), kind))
@@ -279,12 +279,12 @@ def _question_steps(asked: str, kind: str, write: Callable[[V1PlayerBench], Mapp
 
 
 def _read_by_league(kind: str, path: str, step: AnyStep) -> AnyStep:
-    """A step on a field of an answer, which fails only where a referee of ours doesn't read such an answer."""
+    """Make a step on a field of an answer fail only if a referee of ours refuses such an answer."""
     return judge_like_league(step, lambda bench: bench.find_problem(kind, path))
 
 
 def _own(name: str, expected: str, hint: str, kind: str, path: str, values: tuple[str, ...]) -> AnyStep:
-    """A field of the answer's own, with one of a few values."""
+    """Build the step on a field that must have one of these values."""
 
     def judge(_: Any, answer: Mapping[str, Any]) -> Finding:
         value = look_up(answer, path)

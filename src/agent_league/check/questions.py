@@ -1,4 +1,4 @@
-"""What a player is asked in a check: for Even/Odd in its own words, or for a move of a game that it names itself."""
+"""Choose what a player is asked in a check: a parity choice, or the first move of a game that it names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ ROLES = ("PLAYER_A", "PLAYER_B")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The game in which a player is judged, and the question that is put in it."""
+    """The question that a player is asked in a check, and its game."""
 
     game_type: str = EVEN_ODD
     method: str = CHOOSE
@@ -26,14 +26,14 @@ class Question:
     legal: Sequence[Move] = CHOICES
     move_request: dict[str, Any] = field(default_factory=dict)
     missing: str = ""
-    """Why there is nothing to ask; empty where there is."""
+    """Why no game of the player can be played here; empty if one can."""
 
 
 PARITY = Question()
 
 
 def question_for(games: Sequence[str]) -> Question:
-    """What to ask a player that names these games; one that names none, or takes any, is asked for Even/Odd."""
+    """Choose the question for a player that names these games: Even/Odd if it plays that or names none."""
     if not games or takes(games, EVEN_ODD):
         return PARITY
     problems: list[str] = []
@@ -47,7 +47,7 @@ def question_for(games: Sequence[str]) -> Question:
 
 
 def _opening(game: Game) -> Question:
-    """The first question of a match; chance takes whatever comes first."""
+    """Make the first question of a match; chance moves take their first outcome."""
     rules = game.rules
     state = rules.new(game.parameters)
     while (actors := rules.actors(state)) == (CHANCE,):

@@ -1,4 +1,4 @@
-"""The steps for a referee: the checker is its manager and both its players, on servers of its own."""
+"""The steps for a referee: the checker plays its manager and both its players, on its own servers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -35,17 +35,17 @@ from agent_league.protocol.tolerance import POLL
 
 SAME_SECONDS = 2.0
 PATIENCE = 10
-"""How often a referee that says that it is full is asked again."""
+"""How often a match is offered to a referee that refuses it with E016."""
 DRAWS = 6
-"""Matches after which not all draws may be the same number."""
+"""Number of matches in which not all drawn numbers may be the same."""
 MANY = 16
-"""A referee that takes more matches at once is not filled up."""
+"""The capacity of a referee is not tested if it takes more matches at once."""
 REPORT = "MATCH_RESULT_REPORT"
 LOST = "A player that {} loses technically: GAME_OVER to both with status TECHNICAL_LOSS and the other as winner."
 
 
 def referee_steps() -> list[AnyStep]:
-    """All steps, in their order."""
+    """Build all steps in order."""
     return [
         *server_steps(),
         *registration_steps("referee"),
@@ -105,7 +105,7 @@ def _start_step() -> AnyStep:
 
 
 def _first(method: str, side: int, what: str) -> Callable[[Any], Mapping[str, Any]]:
-    """The first call of this kind that a player heard in the first match."""
+    """Make a function that returns the first call of this method that a player received in the first match."""
 
     def find(bench: RefereeBench) -> Mapping[str, Any]:
         calls = bench.played("first").heard(method, side)
@@ -193,14 +193,14 @@ def _invitation_steps() -> list[AnyStep]:
 
 
 def _read_by_league(kind: str, find: Callable[[Any], Mapping[str, Any]], steps: Sequence[AnyStep]) -> Iterator[AnyStep]:
-    """Steps on fields of a message, which fail only where a player or manager of ours refuses such a message."""
+    """Make steps on fields of a message fail only if a player or manager of ours refuses such a message."""
     for step in steps:
         name = step.name.partition(": ")[2].partition(" ")[0].partition(".")[0]
         yield judge_like_league(step, partial(_find_problem, kind, find, name))
 
 
 def _find_problem(kind: str, find: Callable[[Any], Mapping[str, Any]], name: str, bench: RefereeBench) -> str | None:
-    """Why an agent of ours refuses such a message; None where it takes it, or needs nothing but the result."""
+    """Return why an agent of ours refuses such a message; None if it accepts it, or reads only its result."""
     played = bench.played("first")
     if kind == REPORT and played.is_report_in_reply:
         return None
@@ -347,7 +347,7 @@ def parity_of(result: Mapping[str, Any]) -> str:
 
 
 def winner_of(result: Mapping[str, Any]) -> str:
-    """Of the first match: P01 chose even, P02 odd."""
+    """Return the right winner of the first match, in which P01 chose even and P02 odd."""
     return "P01" if parity_of(result) == "even" else "P02"
 
 
@@ -593,7 +593,7 @@ async def _asks_again(bench: RefereeBench) -> Finding:
 
 
 async def _is_filled(bench: RefereeBench) -> Finding:
-    """A referee that answers an order when the match is over can't be filled up, and a league puts up with it."""
+    """Judge matches at once; a referee that answers `start_match` only after the match is tolerated."""
     try:
         return await _fills_up(bench)
     except NoReply as error:

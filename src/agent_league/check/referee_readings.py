@@ -1,4 +1,4 @@
-"""What agents of ours say to a referee's messages: whether they read them, and what a manager books of a report."""
+"""Find out why agents of ours would refuse a referee's messages, and what our manager records from a report."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,13 +21,16 @@ MODELS: Mapping[str, type[Message]] = {
     model.TYPE: model for model in (v2.GameInvitation, v2.ChooseParityCall, v2.GameOver, v2.MatchResultReport)
 }
 IDENTITY = ("sender", "league_id", "match_id")
-"""What a match token, or the manager, is particular about."""
+"""Fields that must match the match token, or the manager's own records."""
 
 
 def find_message_problem(
     kind: str, came: Mapping[str, Any], name: str, order: Mapping[str, Any], referee_id: str, own_name: str | None
 ) -> str | None:
-    """Why an agent of ours refuses a message with this field as it came, its envelope else right; None: it doesn't."""
+    """Return why an agent of ours refuses a message with this field as it came; None if it accepts it.
+
+    All other fields of the envelope get right values.
+    """
     right = {
         "protocol": PROTOCOL_V2,
         "message_type": kind,
@@ -56,7 +59,7 @@ def find_message_problem(
 
 
 def find_booking_problem(report: Mapping[str, Any], order: Mapping[str, Any], winner: str | None) -> str | None:
-    """Why a manager of ours books another result of this report than this winner; None where it books this one."""
+    """Return why our manager records another result than this winner from a report; None if it records this one."""
     players = (str(order["player_A_id"]), str(order["player_B_id"]))
     game = load_game(EVEN_ODD)
 

@@ -1,4 +1,4 @@
-"""A referee on the bench, its manager and both its players, and the matches that they play."""
+"""A referee under check, the checker's manager and both players, and the matches that are played."""
 
 import asyncio
 import hashlib
@@ -25,12 +25,12 @@ from agent_league.protocol.version import PROTOCOL_V2
 
 ROUND = 9
 BEGIN_SECONDS = 5.0
-"""So long a referee has to invite the players of the first match; one that has not by then did not understand."""
+"""How long a referee has to invite the players of a match; after that it did not understand the order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A match that was given to the referee, and what everybody heard of it."""
+    """A match that was assigned to the referee, and the calls that players and manager received."""
 
     match_id: str
     order: Mapping[str, Any]
@@ -42,14 +42,14 @@ class Played:
         return self.players[side].calls(method, match_id=self.match_id)
 
     def result(self, side: int = 0) -> Mapping[str, Any] | None:
-        """The result that a player was told."""
+        """Return the `game_result` that a player received with GAME_OVER, or None."""
         told = self.heard("notify_match_result", side)
         found = told[0].message.get("game_result") if told else None
         return found if isinstance(found, dict) else None
 
     @property
     def report(self) -> Mapping[str, Any] | None:
-        """The report, as it came to the manager or inside the reply to the order."""
+        """The report that the manager received, or the one inside the reply to START_MATCH; None if there is none."""
         calls = self.manager.calls("report_match_result", match_id=self.match_id)
         if calls:
             return calls[0].message
@@ -59,12 +59,12 @@ class Played:
 
     @property
     def is_report_in_reply(self) -> bool:
-        """Whether the report came inside the reply to the order, and not as a call."""
+        """Whether the report came inside the reply to START_MATCH, and not as a call."""
         calls = self.manager.calls("report_match_result", match_id=self.match_id)
         return not calls and self.report is not None
 
     async def is_over(self, limit: float) -> bool:
-        """Whether both players and the manager have heard of the end in time."""
+        """Wait until both players have the result and the manager the report; return whether they do in time."""
         try:
             async with asyncio.timeout(limit):
                 for player in self.players:
@@ -77,7 +77,7 @@ class Played:
 
 
 class RefereeBench(Bench):
-    """A referee under check, its manager and its players."""
+    """A referee under check; assigns matches to it as its manager."""
 
     role = Role.REFEREE
 
@@ -86,16 +86,16 @@ class RefereeBench(Bench):
         self.agent_id = "REF01"
         self.servers = self.players = (StandInPlayer("P01"), StandInPlayer("P02"))
         self.matches: dict[str, Played] = {}
-        """What was played, by what it was played for."""
+        """Name of the test -> its match; the first match is `first`."""
         self.by_announcement = False
-        """Whether the referee begins its matches when a round is announced."""
+        """Whether the referee starts its matches when a round is announced."""
         self.by_poll = False
-        """Whether the referee begins its matches when it fetches them from its manager."""
+        """Whether the referee fetches its matches from the manager."""
         self._count = 0
 
     @property
     def max_matches(self) -> int:
-        """How many matches the referee takes at once, by its own word."""
+        """How many matches the referee takes at once, by its registration."""
         said = look_up(self.registration.message, "referee_meta.max_concurrent_matches") if self.registration else 1
         return said if isinstance(said, int) and said > 0 else 1
 
@@ -157,7 +157,7 @@ class RefereeBench(Bench):
         return f"R9M{self._count}"
 
     async def start(self, a: Behaviour, b: Behaviour) -> Played:
-        """Gives a match to the referee, in which the players behave like this."""
+        """Assign a new match to the referee, in which the players behave like this."""
         boss, match_id = self.boss, self.next_id()
         for player, behaviour in zip(self.players, (a, b), strict=True):
             player.behaviours[match_id] = behaviour
@@ -171,7 +171,7 @@ class RefereeBench(Bench):
         return self.matches[name]
 
     async def _order(self, match_id: str, order: Mapping[str, Any]) -> Exchange:
-        """The order in the style in which it has an effect; the first answer where it has none in any."""
+        """Send START_MATCH in the call form that starts the match; return the first exchange if none does."""
         bearer = self.manager_bearer()
         if "start_match" in self.styles:
             return await self.ask("start_match", order, bearer=bearer)
@@ -193,12 +193,12 @@ class RefereeBench(Bench):
         return bool(await self.players[0].hears("handle_game_invitation", BEGIN_SECONDS, match_id=match_id))
 
     def need_orders(self) -> None:
-        """Skip a step that gives an order where the referee takes none."""
+        """Skip the step if the referee takes no START_MATCH."""
         if self.by_poll:
             raise Skip(f"the referee takes no orders: it fetches its matches with `{POLL}`")
 
     async def _give(self, match_id: str, order: Mapping[str, Any]) -> Exchange:
-        """Gives a match by START_MATCH, by ROUND_ANNOUNCEMENT, or in the answer to a poll: whatever has an effect."""
+        """Assign a match by START_MATCH, by ROUND_ANNOUNCEMENT or in the answer to a poll, whichever starts it."""
         if self.by_poll:
             self.boss.waiting_matches[match_id] = order
             return self._write_fetched(order)
@@ -235,17 +235,17 @@ class RefereeBench(Bench):
         return await self.learn("notify_round", announcement, None, self.manager_bearer())
 
     async def _is_fetched(self, match_id: str, order: Mapping[str, Any]) -> bool:
-        """Whether a referee that polls its manager fetches this match and begins it."""
+        """Whether the referee fetches this match from its manager and starts it."""
         boss = self.boss
         boss.waiting_matches[match_id] = order
         await boss.until(lambda: self.agent_id in boss.polls or boss.refused_poll, BEGIN_SECONDS)
-        limit = self.options.match if self.agent_id in boss.polls else 0  # nobody says how often it polls
+        limit = self.options.match if self.agent_id in boss.polls else 0  # its polling interval is unknown
         if await self.players[0].hears("handle_game_invitation", limit, match_id=match_id):
             return True
         del boss.waiting_matches[match_id]
         return False
 
     def _write_fetched(self, order: Mapping[str, Any]) -> Exchange:
-        """What stands for the answer to an order where the referee fetches its matches."""
+        """Make the exchange that replaces the answer to START_MATCH if the referee fetches its matches."""
         reply = Reply(HTTPStatus.OK, "application/json", b"", 0.0)
         return Exchange(POLL, order, self.style, f"nothing: the referee asks with {POLL}", reply, None)

@@ -1,4 +1,4 @@
-"""Steps on how an agent registers: the checker plays the manager, and looks at the request field by field."""
+"""Steps on an agent's registration with the checker's manager: the call, and the request field by field."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,7 +34,7 @@ TYPES = {"player": "LEAGUE_REGISTER_REQUEST", "referee": "REFEREE_REGISTER_REQUE
 
 
 def registration_steps(role: str) -> list[AnyStep]:
-    """The request of a player or a referee."""
+    """Build the steps on the registration of a player or a referee."""
     meta, kind = f"{role}_meta", TYPES[role]
 
     def request(bench: Bench) -> Mapping[str, Any]:
@@ -101,7 +101,7 @@ def registration_steps(role: str) -> list[AnyStep]:
 
 
 def tolerate_if_registered(step: AnyStep) -> AnyStep:
-    """The same step on a field of a registration: a warning at most where a manager of ours has accepted it."""
+    """Make failures of a step on a registration's field tolerated warnings if our manager has accepted it."""
 
     async def judge(bench: Bench) -> Finding:
         found = await step.judge(bench)
@@ -111,7 +111,7 @@ def tolerate_if_registered(step: AnyStep) -> AnyStep:
 
 
 def seen(bench: Bench) -> Incoming:
-    """The agent's registration, accepted or refused."""
+    """Return the agent's registration, accepted or refused; skip the step if there is none."""
     refusals = bench.manager.refusals if bench.manager else []
     found = bench.registration or (refusals[-1][0] if refusals else None)
     if found is None:
@@ -121,7 +121,7 @@ def seen(bench: Bench) -> Incoming:
 
 
 async def registers(bench: Bench) -> Finding:
-    """Whether the agent registers, by itself."""
+    """Judge whether the agent registers with the checker's manager and is accepted."""
     await bench.meet()
     bench.sent = []
     if bench.registration is not None:
@@ -144,7 +144,7 @@ async def registers(bench: Bench) -> Finding:
 
 
 async def _shut_out(bench: Bench) -> str:
-    """The code with which the agent refuses whatever the checker signs; empty where it doesn't."""
+    """Return the code with which the agent refuses the checker's signed calls; empty if it doesn't."""
     try:
         code = (await ask_well(bench)).league_code
     except NoReply:
@@ -195,7 +195,7 @@ def _endpoint(bench: Bench, request: Mapping[str, Any], meta: str) -> Finding:
 
 
 def _place(address: str) -> tuple[str, str, int | None] | None:
-    """Scheme, host and port; None where it is no address that can be called."""
+    """Return scheme, host and port; None if the address can't be called."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)

@@ -1,4 +1,4 @@
-"""A League Manager of our own that judges registrations for the checker: whom it refuses, a league refuses."""
+"""Judge registrations with a real League Manager, so that the checker refuses what a league refuses."""
 
 import asyncio
 import tempfile
@@ -21,21 +21,21 @@ from agent_league.storage.files import read_json
 from agent_league.storage.memory import MemoryStore
 
 EVERY_HOST = {"network.allowed_hosts": ["*"]}
-"""Where an agent may be is the owner's to decide; whether it is where it says has a step of its own."""
+"""The owner decides at which hosts agents may run; the registered endpoint has a step of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrationRefusal:
-    """How a league refuses a registration: its answer, and why in one sentence."""
+    """A league's refusal of a registration: its answer, and the reason in one sentence."""
 
     answer: bytes
     why: str
 
 
 async def judge_registration(path: str, body: bytes, games: Any) -> RegistrationRefusal | None:
-    """Hand a registration to a new League Manager of ours; None where it accepts.
+    """Hand a registration to a new League Manager and return its refusal; None if it accepts.
 
-    Its league plays the first game that the agent names, so that every game can be checked.
+    Its league plays Even/Odd or the first game that the agent names, so that agents for every game can be checked.
     """
     told: list[str] = []
 
@@ -62,7 +62,7 @@ async def judge_registration(path: str, body: bytes, games: Any) -> Registration
 
 
 def _read_sentence(body: Any) -> str:
-    """What a refusal says, in one sentence."""
+    """Return the reason that a refusal gives, in one sentence."""
     for _, message in candidates(body):
         if reason := message.get("reason") or message.get("message"):
             code = message.get("error_code")

@@ -1,6 +1,6 @@
-"""A report in its four forms: lines for a terminal, JSON, JUnit's XML, and one HTML page to hand in.
+"""Write a report in four forms: lines for a terminal, JSON, JUnit XML, and one HTML page.
 
-Whatever an agent said is somebody else's word: spelled out for the terminal, escaped everywhere else.
+What an agent sent is untrusted text: made printable for the terminal, escaped in the other forms.
 """
 
 import html
@@ -17,25 +17,25 @@ from agent_league.model.names import printable
 MARKS = {Verdict.PASS: "ok  ", Verdict.WARNING: "WARN", Verdict.FAIL: "FAIL", Verdict.SKIPPED: "skip"}
 TITLES = {"hint": "how to mend it", "sent": "sent", "expected": "expected", "came": "came"}
 FEW = 2
-"""So many steps that are skipped for one reason still have a line each."""
+"""Up to this many steps skipped for one reason get a line each."""
 PAGE = 3
-"""Lines of an answer that are shown."""
+"""Lines of an answer that the terminal shows."""
 NEAR = 20
-"""Lines after which a failure is out of sight."""
+"""After this many lines a failure has scrolled out of sight."""
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Terminal:
-    """The lines of a check as it goes on: steps that are skipped for one reason are counted, a hint is given once."""
+    """Formats outcomes for a terminal as they come: counts steps skipped for one reason, shows each hint once."""
 
     def __init__(self, *, in_full: bool = False) -> None:
         self._in_full = in_full
         self._skipped: list[Outcome] = []
         self._hints: dict[str, int] = {}
-        """Hint -> the step at which it was given."""
+        """Hint -> number of the step that showed it."""
 
     def lines(self, outcome: Outcome) -> Iterator[str]:
-        """What is to be said now that this step is done."""
+        """Yield the lines for this outcome, after those for skipped steps held back before it."""
         is_skipped = outcome.verdict is Verdict.SKIPPED and not self._in_full
         if outcome.number == 1:
             self._hints.clear()
@@ -47,7 +47,7 @@ class Terminal:
         yield from text_lines(self.once(outcome), in_full=self._in_full)
 
     def rest(self) -> Iterator[str]:
-        """What was held back."""
+        """Yield the lines for the skipped steps that were held back."""
         skipped, self._skipped = self._skipped, []
         if len(skipped) > FEW:
             yield printable(f"    {len(skipped)} more steps were skipped: {skipped[0].came}")
@@ -62,7 +62,7 @@ class Terminal:
 
 
 def recap(report: Report) -> list[str]:
-    """The steps that failed and how to mend them, where they are out of sight by the end."""
+    """List the failed steps with their hints, if the first of them has scrolled out of sight; else nothing."""
     faults = [outcome for outcome in report.outcomes if outcome.verdict is Verdict.FAIL]
     screen = Terminal()
     after = report.outcomes[faults[0].number :] if faults else ()
@@ -81,7 +81,7 @@ def _names(steps: Sequence[Outcome]) -> str:
 
 
 def text_lines(outcome: Outcome, *, in_full: bool = False) -> Iterator[str]:
-    """A line for a step; what it needs to be understood beside it where it didn't pass."""
+    """Yield a line for a step; for warnings and failures also its details."""
     reason = f" ({outcome.came})" if outcome.verdict is Verdict.SKIPPED else ""
     yield printable(f"{outcome.number:3} {MARKS[outcome.verdict]} {outcome.name}{reason}")
     if in_full or outcome.verdict in (Verdict.WARNING, Verdict.FAIL):
@@ -109,7 +109,7 @@ def summary(report: Report) -> str:
 
 
 def judgement(report: Report) -> str:
-    """The whole check in a sentence."""
+    """Write the conclusion of the whole check in a sentence."""
     strictly = ", strictly" if report.strict else ""
     unjudged = f"could not be judged as a {_role(report)}: {report.unjudged}."
     if report.elsewhere:
@@ -123,7 +123,7 @@ def judgement(report: Report) -> str:
 
 
 def as_json(reports: Sequence[Report]) -> str:
-    """One object: the report, or a list of them where several agents were checked."""
+    """Write one JSON object: the report, or a list of reports if several agents were checked."""
     if len(reports) == 1:
         content: Any = _content(reports[0])
     else:
@@ -148,7 +148,7 @@ def _content(report: Report) -> dict[str, Any]:
 
 
 def as_junit(reports: Sequence[Report]) -> str:
-    """What CI systems read: a failure is a failure, a warning is a passed test that says something."""
+    """Write JUnit XML for CI systems: a warning is a passed test with output."""
     suites = ET.Element("testsuites")
     for report in reports:
         _add_suite(suites, report)
@@ -186,14 +186,14 @@ def _add_suite(suites: ET.Element, report: Report) -> None:
 
 
 def as_html(reports: Sequence[Report]) -> str:
-    """One page, complete in itself."""
+    """Write one HTML page with all reports."""
     title = judgement(reports[0]) if len(reports) == 1 else "league check"
     articles = "".join(_article(number, report) for number, report in enumerate(reports, 1))
     return page(title, STYLE, f"<p>league check</p>\n{articles}")
 
 
 def page(title: str, style: str, body: str) -> str:
-    """A page that is complete in itself: it fetches nothing and runs nothing. Only `title` is escaped here."""
+    """Render a self-contained HTML page, which loads nothing and runs no scripts. Only `title` is escaped here."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -230,7 +230,7 @@ def _article(number: int, report: Report) -> str:
 
 
 def _faults(number: int, report: Report) -> str:
-    """What is to be mended: failures first, then warnings."""
+    """Render the list of what to fix: failures first, then warnings."""
     items = "".join(
         f'<li><a href="#check-{number}-step-{one.number}">{_escaped(one.name)}</a> '
         f'<span class="{verdict}">{verdict}</span><br>{_escaped(one.hint)}</li>'

@@ -1,7 +1,7 @@
-"""Those whom the checker plays itself, each with a server of its own.
+"""The agents that the checker plays itself, each with its own server.
 
-`StandInManager` takes in the agent under check, whatever spelling it registers in; `StandInPlayer` takes part in the
-matches of a referee, `StandInReferee` in the league of a manager.
+`CheckerManager` registers the agent under check; `CheckerPlayer` plays in the matches of a referee under check and in
+the league of a manager under check; `CheckerReferee` takes the matches of that league.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ WANTED = re.compile(r"(P|REF)\d{2,4}", re.ASCII)
 
 
 class StandInManager(Listener):
-    """Takes in whoever registers, signs for matches and for its own calls, and takes notice of reports."""
+    """The checker's manager: registers agents, issues tokens, offers matches to polling referees, records reports."""
 
     def __init__(self, port: int, key: SigningKey) -> None:
         super().__init__(
@@ -55,23 +55,26 @@ class StandInManager(Listener):
         self.key = key
         self.league_id = CHECK_LEAGUE
         self.tokens: dict[str, str] = {}
-        """Agent id -> the token that it was given last."""
+        """Agent id -> its current token."""
         self.token_owners: dict[str, str] = {}
-        """Every token that was given -> the agent's id."""
+        """Every issued token -> the agent's id."""
         self.registrations: list[Incoming] = []
-        """Those that were accepted."""
+        """Accepted registrations."""
         self.refusals: list[tuple[Incoming, str]] = []
-        """Registrations that a league refuses, each with what it says."""
+        """Refused registrations, each with the reason."""
         self.waiting_matches: dict[str, Mapping[str, Any]] = {}
-        """Match id -> START_MATCH, for a referee that fetches its matches; there until it is reported."""
+        """Match id -> START_MATCH, for a referee that fetches its matches; offered until it is reported."""
         self.polls: dict[str, int] = {}
-        """Referee id -> how often it asked for its matches."""
+        """Referee id -> number of its polls."""
         self.refused_poll = ""
-        """Why the last poll was refused that was."""
+        """Why the last refused poll was refused; empty if none was."""
         self._ids: dict[str, str] = {}
 
     async def registration(self, url: str, limit: float) -> Incoming | None:
-        """The registration of the agent at this address; where nobody gives this address, that of the only one."""
+        """Wait for the registration of the agent at this address.
+
+        If no agent gives this address, return the registration of the only agent, or None.
+        """
         await self.until(lambda: self._from(url), limit)
         places = {_endpoint(call) for call in self.registrations}
         return self._from(url) or (self.registrations[-1] if len(places) == 1 else None)
@@ -81,11 +84,11 @@ class StandInManager(Listener):
         return next((call for call in calls if _port(_endpoint(call)) == _port(url)), None)
 
     def endpoint_of(self, heard: Incoming) -> str:
-        """The address that a registration gives, in whatever spelling."""
+        """Return the address that a registration gives, under any of its field names."""
         return _endpoint(heard)
 
     def id_of(self, heard: Incoming) -> str:
-        """The id that this registration was given."""
+        """Return the id that this registration got."""
         return self._ids[_endpoint(heard) or heard.body.decode(errors="replace")]
 
     async def _register(self, heard: Incoming) -> Any:
@@ -157,7 +160,7 @@ class StandInManager(Listener):
         return {"league_id": self.league_id, "referee_id": referee_id, "matches": waiting}
 
     async def _query(self, heard: Incoming) -> Any:
-        """An agent that asks whether its manager is still there is told that the league goes on."""
+        """Answer a query with a running league: agents ask to see whether their manager is still there."""
         return v2.LeagueQueryResponse.write(
             sender=MANAGER,
             timestamp=stamp(),
@@ -172,7 +175,7 @@ class StandInManager(Listener):
 
 
 class StandInReferee(Listener):
-    """A referee that takes every match and reports what the checker wants; says so when it is asked how they stand."""
+    """The checker's referee: accepts every match and answers `get_match_state`; the checker reports in its name."""
 
     def __init__(self, name: str) -> None:
         scripts = {"start_match": self._take, "notify_round": self._hear_round, "get_match_state": self._state}
@@ -183,7 +186,7 @@ class StandInReferee(Listener):
         self.orders: dict[str, Mapping[str, Any]] = {}
         """Match id -> START_MATCH."""
         self.announced: dict[str, Mapping[str, Any]] = {}
-        """Match id -> what a ROUND_ANNOUNCEMENT says of a match of ours, with the players' addresses."""
+        """Match id -> its entry in a ROUND_ANNOUNCEMENT, for matches of this referee with the players' addresses."""
         self.reported: set[str] = set()
 
     async def _take(self, heard: Incoming) -> Any:
@@ -213,13 +216,13 @@ class StandInReferee(Listener):
 
 @dataclass(slots=True)
 class Behaviour:
-    """What a stand-in player does in one match."""
+    """What a CheckerPlayer does in one match."""
 
     accept: bool = True
     held: asyncio.Event | None = None
-    """The invitation is answered once this is set."""
+    """If given, the invitation is answered only once this is set."""
     answers: tuple[str, ...] = ("even",)
-    """What it chooses, asked for the first, the second, ... time; the last goes on. RUBBISH is not even JSON."""
+    """Its choices for the first, second, ... question; the last one is repeated. INVALID_JSON is sent as raw bytes."""
     asked: int = 0
 
 
@@ -227,7 +230,7 @@ RUBBISH = "\x00 this is no JSON"
 
 
 class StandInPlayer(Listener):
-    """A player in the letter of the seeds, which behaves in each match as it is told to."""
+    """The checker's player: follows the protocol exactly, except for the behaviour set for a match."""
 
     def __init__(self, player_id: str) -> None:
         super().__init__(Role.PLAYER, scripts={"handle_game_invitation": self._join, "choose_parity": self._choose})
@@ -266,7 +269,7 @@ class StandInPlayer(Listener):
 
 
 def stamp() -> str:
-    """Now, as the protocol writes it."""
+    """Format the current time as the protocol does."""
     return format_utc(_now())
 
 
@@ -274,7 +277,10 @@ M = TypeVar("M", bound=StandInManager)
 
 
 async def open_manager(port: int | None, key: SigningKey, kind: Callable[[int, SigningKey], M]) -> M | None:
-    """A manager at the port that was named; at 8000 where none was, if that is free."""
+    """Start a manager at this port; without one at 8000, or return None if that is taken.
+
+    Raises UserError if a port that was named is taken.
+    """
     manager = kind(port or 8000, key)
     try:
         await manager.start()
@@ -302,7 +308,7 @@ def _now() -> datetime:
 
 
 def _endpoint(call: Incoming) -> str:
-    """The address that a registration gives, in whatever spelling."""
+    """Return the address that a registration gives, under any of its field names."""
     kind, meta = REGISTRATIONS[call.method]
     message, _ = tidied(kind, call.message)
     inner = message.get(meta)

@@ -1,7 +1,7 @@
-"""The key of the checker's own manager: random, and kept in the user's cache folder.
+"""The signing key of the checker's manager: random, stored in the user's cache folder.
 
-An agent that registers with the checker remembers that key. Where it doesn't register again, the next check must be
-able to go on with it; and nobody else may be able to sign in the checker's name.
+An agent that registers with the checker remembers the public key. If it doesn't register again, the next check needs
+the same key; and no other user may be able to sign as the checker.
 """
 
 import os
@@ -15,13 +15,13 @@ NAME = Path("agent-league") / "check-key"
 
 
 def checker_key() -> tuple[SigningKey, str | None]:
-    """The key that is kept, made where there is none; beside it, a sentence where it can't be kept."""
+    """Load the stored key, or create it; if it can't be stored, return a new one and a sentence that says so."""
     try:
         file = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / NAME
         if not file.exists():
             make_key(file)
         return SigningKey.load(file.read_text(encoding="utf-8")), None
-    except (OSError, ValueError, RuntimeError) as error:  # the last where there is no home
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: no home directory
         return SigningKey.new(), (
             f"The checker's key can't be kept ({error}): an agent that doesn't register again won't trust the next "
             "check. $XDG_CACHE_HOME says where it is kept."
@@ -29,7 +29,7 @@ def checker_key() -> tuple[SigningKey, str | None]:
 
 
 def make_key(file: Path) -> None:
-    """A new key, whole from the first moment; the one of another check that was faster stays."""
+    """Create the key file atomically; a file that another check created meanwhile stays."""
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=file.parent)  # readable for its owner alone
     try:

@@ -1,6 +1,6 @@
-"""The model of a check: steps in a fixed order, what becomes of each, and the run that works through them.
+"""The model of a check: steps, findings, outcomes and the report; runs the steps in order.
 
-Knows nothing of the agents: a step judges whatever bench it is given.
+Knows nothing of agents and protocols: a step judges the subject that it is given.
 """
 
 import asyncio
@@ -11,12 +11,12 @@ from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
 
 TIMEOUTS_IN_A_ROW = 3
-"""So many silent calls one after the other, and the rest is left out."""
+"""After this many calls in a row without an answer the other steps are skipped."""
 TOLERATED = "Our league tolerates it; other hosts may not."
 
 
 class Verdict(StrEnum):
-    """What becomes of a step."""
+    """The verdict on a step."""
 
     PASS = "pass"  # noqa: S105 - a verdict, not a secret
     WARNING = "warning"
@@ -25,11 +25,11 @@ class Verdict(StrEnum):
 
 
 class Skip(Exception):
-    """A step that can't be judged, and why."""
+    """Raised by a judge to skip its step; the message says why."""
 
 
 class NoReply(Exception):
-    """A call that brought no HTTP answer; `silent` where the agent took it and said nothing in time."""
+    """A call without an HTTP response; `silent` if the agent accepted it and didn't answer in time."""
 
     def __init__(self, sentence: str, *, silent: bool = False, hint: str = "") -> None:
         super().__init__(sentence)
@@ -40,17 +40,17 @@ class NoReply(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a judge says of a step; its hint, where it has one, takes the place of the step's own."""
+    """What a judge found in a step; its hint, if any, replaces the step's own."""
 
     verdict: Verdict
     came: str = ""
     hint: str = ""
     ends: bool = False
-    """Whether nothing can be judged after this."""
+    """Whether all steps after this one are skipped."""
     is_tolerated: bool = False
-    """Whether it costs an agent nothing in a league of ours, which the hint then says."""
+    """Whether our own league tolerates it, which the hint then says."""
     is_silent: bool = False
-    """Whether the agent took the call and said nothing in time."""
+    """Whether the agent accepted the call and didn't answer in time."""
 
 
 def passed(came: str = "as expected") -> Finding:
@@ -66,20 +66,20 @@ def failed(came: str, hint: str = "", *, ends: bool = False) -> Finding:
 
 
 def tolerate(finding: Finding) -> Finding:
-    """Make a failure or a warning one that says that a league of ours puts up with it; the rest stays as it is."""
+    """Make a failure or a warning a tolerated warning; return other findings unchanged."""
     if finding.verdict not in (Verdict.FAIL, Verdict.WARNING):
         return finding
     return replace(finding, verdict=Verdict.WARNING, ends=False, is_tolerated=True)
 
 
 class Workplace(Protocol):
-    """What the run needs to know of the place where an agent is judged."""
+    """What running the steps needs of the agent under check."""
 
     sent: list[str]
-    """What was sent since the step began."""
+    """What was sent since the current step began."""
 
     async def is_there(self) -> bool:
-        """Whether anybody still listens at the agent's address."""
+        """Whether the agent still accepts connections."""
         ...
 
 
@@ -88,7 +88,7 @@ B = TypeVar("B", bound=Workplace)
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[B]):
-    """One thing to judge. Where a vital one fails, nothing after it can be judged."""
+    """One thing to judge; if a vital step fails, all steps after it are skipped."""
 
     name: str
     expected: str
@@ -101,7 +101,7 @@ AnyStep = Step[Any]
 
 
 def tolerate_all(judge: Callable[[Any], Awaitable[Finding]]) -> Callable[[Any], Awaitable[Finding]]:
-    """The same for what a league of ours never does, or does without: no failure, as long as the agent is there."""
+    """Wrap a judge so that failures and missing replies are tolerated warnings, as long as the agent is listening."""
 
     async def judged(bench: Any) -> Finding:
         try:
@@ -115,14 +115,14 @@ def tolerate_all(judge: Callable[[Any], Awaitable[Finding]]) -> Callable[[Any], 
 
 
 def tolerate_step(step: AnyStep) -> AnyStep:
-    """The same step on what no agent of ours looks at: a warning at most."""
+    """Return the step with its failures tolerated, for fields that no agent of ours reads."""
     return replace(step, judge=tolerate_all(step.judge))
 
 
 def judge_like_league(step: AnyStep, find_problem: Callable[[Any], str | None]) -> AnyStep:
-    """The same step with a league's word on it: what `find_problem` has nothing against is a warning, else a failure.
+    """Return the step with failures and warnings judged as our own league would: tolerated, or a failure.
 
-    `find_problem` says why a league of ours doesn't take what came; None where it does.
+    `find_problem` says why our league refuses what came, or None if it accepts it.
     """
 
     async def judge(bench: Any) -> Finding:
@@ -139,7 +139,7 @@ def judge_like_league(step: AnyStep, find_problem: Callable[[Any], str | None]) 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A step that is done."""
+    """The result of one step, as reports show it; the field names are keys of the JSON report."""
 
     number: int
     name: str
@@ -153,7 +153,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole check."""
+    """The result of a whole check."""
 
     url: str
     role: str
@@ -164,9 +164,9 @@ class Report:
     outcomes: tuple[Outcome, ...]
     remarks: tuple[str, ...] = field(default=())
     unjudged: str = ""
-    """Why the agent could not be judged in its role, and what to do, where what matters most never came about."""
+    """Why the agent could not be judged in its role, and what to do; empty if it could."""
     elsewhere: bool = False
-    """Whether that is because the agent belongs to another league."""
+    """Whether it could not be judged because it belongs to another league."""
 
     def count(self, verdict: Verdict) -> int:
         return sum(outcome.verdict is verdict for outcome in self.outcomes)
@@ -177,14 +177,14 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0: all passed. 1: something failed, or what matters couldn't be judged. 2: nothing could be checked."""
+        """0: nothing failed. 1: something failed, or the role couldn't be judged. 2: nothing could be checked."""
         if self.elsewhere or not self.count(Verdict.PASS):
             return 2
         return 0 if self.ok else 1
 
 
 def strictly(report: Report) -> Report:
-    """The same with no tolerance: a warning is a failure."""
+    """Return the report with every warning made a failure."""
     return replace(report, strict=True, outcomes=tuple(map(hardened, report.outcomes)))
 
 
@@ -195,7 +195,7 @@ def hardened(outcome: Outcome) -> Outcome:
 async def work_through(
     steps: Sequence[Step[B]], bench: B, bound: float, tell: Callable[[Outcome], Any] = lambda _: None
 ) -> list[Outcome]:
-    """Judges all steps, within so many seconds; what can't be judged any more is skipped and says why."""
+    """Run the steps in order, within `bound` seconds; steps that can't be judged any more are skipped with a reason."""
     outcomes: list[Outcome] = []
     deadline = asyncio.get_running_loop().time() + bound
     silences, gone = 0, ""
@@ -215,7 +215,7 @@ async def work_through(
             finding, silent = failed(error.sentence, error.hint), error.silent
             if not silent and not await bench.is_there():
                 gone = f"nobody listens at the agent's address any more since step {number}"
-        except Exception as error:  # noqa: BLE001 - whatever an agent says, its check comes to its end
+        except Exception as error:  # noqa: BLE001 - no reply of an agent may abort its check
             if limit.expired():
                 gone = f"the whole check may take {bound:g} s, and they are over"
                 finding = Finding(Verdict.SKIPPED, gone)

@@ -1,7 +1,7 @@
-"""Judging what was written down: every message of a transcript against the models of its protocol.
+"""Validate transcripts: every message against the model of its type and protocol.
 
-Takes match files, whole folders of them, and plain lists of messages that anybody may have kept. Whether a match was
-played by the rules is another question (`referee.verify`): here a message has the form of its type, or it doesn't.
+Reads match files, folders of them, and plain lists of messages. Whether a match was played by the rules is judged by
+`referee.verify`; here only the form of each message is.
 """
 
 import re
@@ -22,21 +22,21 @@ from agent_league.protocol.v1.checks import check_envelope as check_v1_envelope
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
 DIRECTIONS = {"sent": "sent", "received": "received", "failed": "received"}
-"""What a line of a transcript says -> which way its message went."""
+"""Direction in a line of a transcript -> direction in the report."""
 STRUCK_OUT = re.compile(rf"{re.escape(REDACTED)}|\*+")
 STAND_IN = "x" * 32
-"""A secret of the right form, for one that was struck out before the message was written down."""
+"""A valid value for a secret that was redacted in the transcript."""
 CUT = "cut_from_bytes"
-"""What stands beside the beginning of an answer that was too long to be kept."""
+"""The field that marks an answer that was too long and cut in the transcript."""
 SAYS_SOMETHING = frozenset({"message_type", "protocol", "message", "jsonrpc"})
-"""A file with none of these is about something else: a table, settings, a match that was rebuilt from the database."""
+"""A JSON object with none of these is no message: a table, settings, a match that was rebuilt from the database."""
 MOMENTS = ("arrival_timestamp", "deadline")
-"""Beside `timestamp`."""
+"""Fields with a time, beside `timestamp`."""
 NOT_JSON = object()
 
 
 def validate_record(path: Path) -> RecordReport:
-    """Judges every message in a file, or in all files of a folder; of a SHARED folder, in its match files."""
+    """Validate every message in a file or in all files of a folder; of a SHARED folder, in its match files."""
     report = RecordReport(str(path))
     for file in _files(path):
         _judge_file(file, report)
@@ -44,7 +44,7 @@ def validate_record(path: Path) -> RecordReport:
 
 
 def _problem(message: Any) -> tuple[str, str, str] | None:
-    """What is wrong with a message: the field, what was expected, and what came. None where nothing is."""
+    """Return the first problem of a message: field, what was expected and what came; None if it is valid."""
     if not isinstance(message, dict):
         return ("message", "an object", _came(message))
     protocol, message_type = message.get("protocol"), message.get("message_type")
@@ -58,7 +58,7 @@ def _problem(message: Any) -> tuple[str, str, str] | None:
 
 
 def _files(path: Path) -> list[Path]:
-    """The files themselves; hidden ones are half-written."""
+    """List the files to read; hidden ones are skipped, because they are half-written."""
     if not path.is_dir():
         return [path]
     folder = path / "data" / "matches" if is_home(path) else path
@@ -84,7 +84,7 @@ def _judge_file(path: Path, report: RecordReport) -> None:
 
 
 def _entries(content: bytes) -> tuple[Iterable[tuple[int, Any]], str]:
-    """The numbered entries of a file (of a transcript, a list, lines of JSON, or one message), and what they are."""
+    """Return numbered entries of a file (transcript, list, JSON lines or one message), and a format for their place."""
     try:
         found = orjson.loads(content)
     except orjson.JSONDecodeError:
@@ -97,7 +97,7 @@ def _entries(content: bytes) -> tuple[Iterable[tuple[int, Any]], str]:
 
 
 def _json_lines(content: bytes) -> list[tuple[int, Any]]:
-    """The lines; one that was spoilt is a message that is none, as long as there are others."""
+    """Parse JSON lines; a broken line is NOT_JSON. Raises JSONDecodeError if all lines are broken."""
     lines = [(number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
     found = [(number, _loaded(line)) for number, line in lines]
     if all(value is NOT_JSON for _, value in found):
@@ -117,7 +117,7 @@ def _judge(entry: Any, file: str, number: int, place: str, report: RecordReport)
     if isinstance(entry, dict) and "message_type" not in entry and "direction" in entry:
         direction = DIRECTIONS.get(str(entry["direction"]))
         message = entry.get("message")
-        if message is None:  # a draw of the referee's, or a call that nobody answered
+        if message is None:  # the referee's draw, or a call without an answer
             return
     elif isinstance(entry, dict) and "message_type" not in entry and isinstance(entry.get("message"), dict):
         message = entry["message"]
@@ -133,7 +133,7 @@ def _judge(entry: Any, file: str, number: int, place: str, report: RecordReport)
 
 
 def _messages_in(value: Any) -> Iterator[Any]:
-    """The league message in something that was said, wherever in it; none in what JSON-RPC itself says."""
+    """Yield the league message in an entry, in whatever frame; nothing for JSON-RPC errors and acknowledgements."""
     if not isinstance(value, dict) or "message_type" in value:
         yield value
         return
@@ -152,7 +152,7 @@ def _parts(value: Any, *names: str) -> list[dict[str, Any]]:
 
 
 def _check(protocol: str, message_type: Any, message: dict[str, Any]) -> None:
-    """Raises a Refusal unless the message has the form of its type."""
+    """Raise a Refusal unless the message is valid for its type."""
     if protocol == PROTOCOL_V1:
         read_fields(v1.MESSAGES[check_v1_envelope(message)], message)
         return
@@ -169,7 +169,7 @@ def _check(protocol: str, message_type: Any, message: dict[str, Any]) -> None:
 
 
 def _with_secrets(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message with something in place of what was struck out."""
+    """Return the message with redacted secrets replaced by a valid value."""
     struck = (name for name in SECRET_FIELDS if STRUCK_OUT.fullmatch(str(message.get(name))))
     return {**message, **dict.fromkeys(struck, STAND_IN)}
 

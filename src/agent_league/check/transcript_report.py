@@ -1,6 +1,6 @@
-"""What was found in a record: the figure, and each message that isn't what its type says.
+"""The report on validated transcripts: percentage and counts, and each invalid message.
 
-How it is found is `record`'s business.
+`transcript_check` fills it.
 """
 
 import math
@@ -11,23 +11,23 @@ from typing import Any
 from agent_league.model.names import printable
 
 SHOWN_MESSAGES = 20
-"""Invalid messages that the terminal is shown."""
+"""Invalid messages that the terminal shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidMessage:
-    """A message that isn't what its type says: where it stands, and the first thing that is wrong with it."""
+    """An invalid message: its place, and the first thing that is wrong; the field names are keys of the JSON report."""
 
     file: str
     line: int
-    """Which line of the file, or which entry of a transcript or a list."""
+    """Number of the line in the file, or of the entry in a transcript or list."""
     direction: str | None
     message_type: str | None
     field: str
     expected: str
     came: str
     place: str = "line {}"
-    """How its place is said."""
+    """Format of the place in the file; takes the number."""
 
     def __str__(self) -> str:
         what = " ".join(filter(None, (self.direction, self.message_type or "message")))
@@ -40,16 +40,16 @@ class InvalidMessage:
 
 @dataclass(slots=True)
 class RecordReport:
-    """What was found in a record."""
+    """The result of validating a file or folder."""
 
     path: str
     files: int = 0
     """Files with messages in them."""
     counts: Counter[str | None] = field(default_factory=Counter)
-    """Messages by direction; None where the record doesn't say which way they went."""
+    """Messages by direction; None if the transcript doesn't say it."""
     invalid: list[InvalidMessage] = field(default_factory=list)
     cut: int = 0
-    """Answers of which only the beginning was kept: they can't be judged and aren't counted."""
+    """Answers that were cut in the transcript: they can't be validated and aren't counted as messages."""
     unreadable: dict[str, str] = field(default_factory=dict)
     """File -> why."""
     without_messages: list[str] = field(default_factory=list)
@@ -64,12 +64,12 @@ class RecordReport:
 
     @property
     def percent(self) -> float:
-        """Rounded down: only what is whole is 100."""
+        """Percentage of valid messages, rounded down: 100 only if all are valid."""
         return math.floor(self.valid * 1000 / self.messages) / 10 if self.messages else 0.0
 
     @property
     def exit_code(self) -> int:
-        """0: all valid. 1: some message isn't. 2: there is nothing to judge, or a file that can't be read."""
+        """0: all valid. 1: some are invalid. 2: there are no messages, or a file can't be read."""
         if self.invalid:
             return 1
         return 2 if self.unreadable or not self.messages else 0
