@@ -169,7 +169,7 @@ def _brief(value: Any, longest: int) -> str:
 
 
 def _json(message: Any) -> str:
-    """Format a message for a page, cut to a maximum length at a bounded cost, whatever size a stranger's message has."""
+    """Format a message for a page, cut to a maximum length at a bounded cost, however large a stranger made it."""
     size = len(orjson.dumps(message, default=str, option=orjson.OPT_NON_STR_KEYS))
     reduced = _Reduced(LONGEST_JSON, by_ends=size > ROOMY_JSON)
     text = without_addresses(pretty(reduced.of(message)))

@@ -1,4 +1,4 @@
-"""The parts of the page at which a person plays: the requested move, the last match, the standings, the news, the rules.
+"""The parts of the page at which a person plays: the requested move, the last match, the standings, news and rules.
 
 `read_seat` copies the data on the event loop; `render_parts` renders it in a thread, because a game's drawing code may
 be anybody's and slow. Views and moves come from the referee.

@@ -68,7 +68,7 @@ class Chair(Protocol):
 
 
 class Chairs(Protocol):
-    """Creates the players behind seats and restores those of an earlier process. It knows handles only by their hash."""
+    """Creates the players behind seats and restores those of an earlier process. `key` is the hash of a handle."""
 
     def new(self, key: str, name: str) -> Chair: ...
     def known(self) -> Sequence[str]: ...
@@ -268,7 +268,7 @@ class Seats:
         return self._guests.get(key)
 
     def _hear(self, event: Event) -> None:
-        """Update the seats on league events; restores all seats when a league starts or resumes, with or without pages."""
+        """Update the seats on league events; restores all known seats when a league starts or resumes."""
         match event:
             case LeagueStarted() | LeagueResumed():
                 for key in self._chairs.known():
