@@ -1,1 +1,1 @@
-"""Shipped for tests: a contract for games, scripted peers, virtual time, and the simulated world of faults."""
+"""Tools for tests: contracts for games and strategies, scripted peers, virtual time, and fault simulation."""

@@ -1,7 +1,7 @@
-"""Lives: what an agent does between its start and its end, and an event loop that lets nobody act after death.
+"""Simulated processes: groups of tasks that can be killed like a process, and the event loop that makes that possible.
 
-A life ends as a killed process does: between two steps, without a farewell. No `finally` of its tasks runs, no timer
-of it fires; what it had in memory is out of reach. Whatever a life starts belongs to it.
+A killed process stops between two steps of the loop: no `finally` of its tasks runs, none of its timers fires. Every
+task and timer that is created within a process belongs to it.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _OWNER: "ContextVar[Life | None]" = ContextVar("owner", default=None)
 
 
 class Life:
-    """One life of an agent."""
+    """One run of an agent, from its start until it is killed."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -29,15 +29,15 @@ class Life:
         self._context.run(_OWNER.set, self)
 
     def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Begins something that this life does."""
+        """Start a task that belongs to this process."""
         return asyncio.get_running_loop().create_task(work, context=self._context.copy())
 
     def within(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Calls a function as this life."""
+        """Call a function within this process: tasks and timers that it creates belong to the process."""
         return self._context.copy().run(function, *args)
 
     def end(self) -> None:
-        """The life is over at this very moment."""
+        """End the process at once; nothing of it runs any more."""
         self.ended = True
         loop = asyncio.get_running_loop()
         assert isinstance(loop, MortalLoop)
@@ -45,7 +45,7 @@ class Life:
 
 
 class MortalLoop(VirtualTimeLoop):
-    """A loop on virtual time that drops what the dead still wanted to do."""
+    """Virtual-time loop that runs no callback or timer of a killed process."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,8 +55,8 @@ class MortalLoop(VirtualTimeLoop):
         self.set_task_factory(_owned_task)  # type: ignore[arg-type]  # the stubs want more than is called
 
     def forget(self, life: Life) -> None:
-        """Stops everything that a life has waiting."""
-        self._remains += life.tasks  # a task that nobody holds is closed, and its `finally` runs
+        """Park all pending callbacks of a process and cancel its timers."""
+        self._remains += life.tasks  # a task without a reference would be closed, and its `finally` would run
         for place, handle in enumerate(self._ready):  # type: ignore[attr-defined]
             if _owner(handle) is life:
                 self._parked.append(handle)
@@ -66,7 +66,7 @@ class MortalLoop(VirtualTimeLoop):
                 timer.cancel()
 
     async def bury(self) -> None:
-        """Lets the dead end what they had begun, once it doesn't matter any more what they do."""
+        """Cancel the tasks of killed processes, after the simulation, when their effects no longer matter."""
         self._is_over = True
         self._ready.extend(self._parked)  # type: ignore[attr-defined]
         await end_all(self._remains)
@@ -92,7 +92,7 @@ class MortalLoop(VirtualTimeLoop):
 
 
 async def end_all(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """Cancels tasks until they are done, also those that wait again on their way out."""
+    """Cancel tasks until they are done, repeatedly for those that wait again while being cancelled."""
     for _ in range(ATTEMPTS):
         left = [task for task in tasks if not task.done()]
         if not left:
@@ -103,11 +103,11 @@ async def end_all(tasks: Iterable[asyncio.Task[Any]]) -> None:
 
 
 def _nothing() -> None:
-    """What the dead do."""
+    """Replaces a parked callback."""
 
 
 def _owner(handle: asyncio.Handle) -> Life | None:
-    context: Context = handle._context  # type: ignore[attr-defined]  # noqa: SLF001 - a handle doesn't say otherwise
+    context: Context = handle._context  # type: ignore[attr-defined]  # noqa: SLF001 - there is no public accessor
     return context.get(_OWNER)
 
 

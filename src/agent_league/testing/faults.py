@@ -1,7 +1,7 @@
-"""Scenarios: everything that will go wrong in a simulated league, decided beforehand by its seed.
+"""Scenarios: all faults of a simulated league, decided in advance by its seed.
 
-Pure data. Each seed switches some kinds of faults on and others off, because a world where everything fails at once
-hides what a single failure does.
+Pure data. Each seed enables only some kinds of faults, because a world in which everything fails at once hides what a
+single failure does.
 """
 
 from collections.abc import Collection
@@ -11,24 +11,24 @@ from random import Random
 
 HOUR = 3600.0
 FOR_GOOD = float("inf")
-"""An agent that is gone for good; the manager and the last referee always come back."""
+"""Duration for an agent that never comes back; the manager and the last referee always do."""
 
 
 class Fault(StrEnum):
     """The kinds of faults."""
 
     LOST = "lost"
-    """Frames vanish, there or back; the caller waits in vain."""
+    """Requests or replies are lost; the caller times out."""
     DELAYED = "delayed"
-    """Frames arrive late, some after the caller has given up; later ones overtake them."""
+    """Frames arrive late, out of order, some after the caller has timed out."""
     DOUBLED = "doubled"
     """Frames arrive twice."""
     BROKEN = "broken"
-    """Connections break off, before the request has arrived or before the answer has."""
+    """Connections are reset before the request or before the answer has arrived."""
     PARTITIONS = "partitions"
-    """An agent is cut off from everybody for a while."""
+    """An agent is cut off from all others for a while."""
     CRASHES = "crashes"
-    """An agent is killed, and started again after a while; or a second manager is started beside the first."""
+    """An agent is killed and restarted after a while, or a second manager is started beside the first."""
     STORE = "store"
     """The manager's store refuses to write for a while."""
     DISK = "disk"
@@ -38,18 +38,18 @@ class Fault(StrEnum):
     PAUSES = "pauses"
     """The organiser pauses the league for a while."""
     SILENCE = "silence"
-    """A referee lives, takes matches, and none of its reports ever leaves it; or not before the healing."""
+    """A referee accepts matches but none of its reports is sent, either ever or until faults end."""
 
 
 class Trouble(StrEnum):
-    """What an incident does to its victim."""
+    """What an incident does to its agent."""
 
     KILL = "kill"
-    """The process ends; whoever waits for it sees the connection break."""
+    """The process ends; callers see a connection reset."""
     VANISH = "vanish"
-    """The machine is gone; whoever waits for it waits in vain."""
+    """The machine is gone; callers time out."""
     USURP = "usurp"
-    """Another manager takes over, although the first one lives."""
+    """A second manager takes over while the first one still runs."""
     CUT_OFF = "cut off"
     FILL_DISK = "fill disk"
     FAIL_STORE = "fail store"
@@ -59,19 +59,19 @@ class Trouble(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Something that befalls an agent at the n-th step of the world."""
+    """A fault of one agent at the n-th step of the simulated world."""
 
     step: int
     trouble: Trouble
     victim: str | None
-    """None: whoever acts in that step."""
+    """None: the agent that acts in that step."""
     seconds: float
-    """How long it lasts, FOR_GOOD or so; for TURN_CLOCK, by how much."""
+    """Duration, possibly FOREVER; for TURN_CLOCK the size of the jump."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A league and what happens to it."""
+    """The size of a simulated league and all faults in it."""
 
     seed: int
     players: int
@@ -79,19 +79,19 @@ class Scenario:
     matches_per_round: int | None
     concurrent_matches: int
     latency: float
-    """Seconds that a frame takes, on average."""
+    """Average seconds a frame takes."""
     rates: dict[Fault, float] = field(default_factory=dict)
-    """Of single frames."""
+    """Probability of each fault per frame."""
     longest_delay: float = 0
     incidents: tuple[Incident, ...] = ()
     skews: dict[str, float] = field(default_factory=dict)
     healing: float = 0
-    """The virtual second from which on nothing goes wrong any more."""
+    """Virtual second from which on no more faults occur."""
     overlap_rounds: bool = False
     silent: tuple[str, ...] = ()
-    """Referees whose reports don't leave them."""
+    """Referees whose reports are not sent."""
     silent_for_good: bool = False
-    """Whether that outlasts the healing."""
+    """Whether referees stay silent after all other faults have ended."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ MANAGER = "manager"
 FRAME_FAULTS = (Fault.LOST, Fault.DELAYED, Fault.DOUBLED, Fault.BROKEN)
 STEPS_PER_CALL = 4
 MOST_SILENT_PLAYERS = 4
-"""In larger leagues referees are silent until the healing alone: each match of one takes its time."""
+"""In larger leagues referees are silent only until faults end, because every match of a silent referee takes long."""
 
 
 def seat_names(players: int, referees: int) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def seat_names(players: int, referees: int) -> tuple[str, ...]:
 def make_scenario(
     seed: int, players: int | None = None, referees: int | None = None, faults: Collection[Fault] = tuple(Fault)
 ) -> Scenario:
-    """The scenario of a seed; `faults` are those that may occur in it."""
+    """Draw the scenario of a seed; only `faults` may occur in it."""
     rng = Random(f"scenario {seed}")  # noqa: S311 - a simulation
     players = players or rng.choice((2, 3, 4, 4, 5, 6, 8))
     referees = referees or rng.choice((1, 2, 2, 3))
@@ -182,7 +182,7 @@ def _incidents(fault: Fault, names: tuple[str, ...], steps: int, rng: Random) ->
 
 
 def _pauses(seed: int, steps: int) -> list[Incident]:
-    """Drawn by themselves, so that all else that a seed means stays as it was."""
+    """Draw pauses with a separate generator, so that they don't change the rest of a seed's scenario."""
     rng = Random(f"pauses {seed}")  # noqa: S311 - a simulation
     return [
         Incident(_step(steps, rng), Trouble.PAUSE, MANAGER, 10 ** rng.uniform(-1, 2))
@@ -191,14 +191,14 @@ def _pauses(seed: int, steps: int) -> list[Incident]:
 
 
 def _silent(seed: int, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Drawn by themselves, as pauses are."""
+    """Draw silent referees with a separate generator, as for pauses."""
     rng = Random(f"silence {seed}")  # noqa: S311 - a simulation
     referees = [name for name in names if name.startswith("REF")]
     return tuple(rng.sample(referees, rng.randint(1, len(referees)))) if rng.random() < 0.4 else ()
 
 
 def _step(steps: int, rng: Random) -> int:
-    """Early steps as often as late ones: registrations are few and easily broken."""
+    """Draw a step, early ones as often as late ones: registrations take few steps and break easily."""
     return int(rng.choice((rng.uniform(1, steps), 10 ** rng.uniform(0, 2))))
 
 

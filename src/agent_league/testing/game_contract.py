@@ -1,10 +1,10 @@
-"""The contract of a game, as a test that anybody can call on a game of their own:
+"""The contract of a game, as a check for tests of your own game:
 
     from agent_league.testing.game_contract import check_game
     check_game(MY_GAME)
 
-Plays the game at random from several seeds and looks at every state on the way. A broken promise is an AssertionError
-with a sentence.
+Plays random games from several seeds and checks every state on the way. A broken promise raises an AssertionError that
+says which one.
 """
 
 import math
@@ -43,9 +43,9 @@ PLAYERS = ("P01", "P02")
 ROLES = ("PLAYER_A", "PLAYER_B")
 MAX_STEPS = 1000
 TRIED = 64
-"""So many moves of one state are tried; more of them teach nothing new."""
+"""Maximum moves that are tried in one state."""
 WRONG: tuple[Any, ...] = (None, "", "x", True, -1, 0, 1.5, math.nan, 2**70, [], [None], {}, {"x": 1})
-"""What somebody may write for a parameter; most of it makes no game."""
+"""Values to try for every parameter; most are wrong."""
 
 Moves = Mapping[int, Move]
 Said = Sequence[Mapping[str, Move]]
@@ -54,7 +54,7 @@ Said = Sequence[Mapping[str, Move]]
 def check_game(
     game: Game, seeds: Iterable[int] = range(20), max_steps: int = MAX_STEPS, *, secret_until_drawn: bool = True
 ) -> None:
-    """Raises AssertionError with a sentence for the first promise of the seam that a game doesn't keep.
+    """Check a game; raises AssertionError for the first promise of the game interface that it doesn't keep.
 
     `secret_until_drawn=False` is for a game that shows simultaneous choices before chance acts on them.
     """
@@ -72,7 +72,7 @@ def check_game(
 
 
 class GameContract:
-    """The promises of one game, looked at state by state."""
+    """Checks the promises of one game, state by state."""
 
     def __init__(self, game: Game, max_steps: int, *, secret_until_drawn: bool) -> None:
         self._game = game
@@ -85,7 +85,7 @@ class GameContract:
         self._actuators = Actuators(SystemClock(), lambda: (PLAYERS[0], None))
 
     def check_seed(self, seed: int) -> None:
-        """A game of random moves is the same again and the same from its log alone; then all its states are seen."""
+        """Check that a random game repeats exactly, by its seed and from its log, then check all its states."""
         log, end = self.play(seed)
         again, same_end = self.play(seed)
         self._claim((log, end) == (again, same_end), f"seed {seed} gave two games, {log} and {again}")
@@ -93,19 +93,19 @@ class GameContract:
         self.look_through(log)
 
     def check_declaration(self) -> None:
-        """Rules that say what they hide do hide something."""
+        """Check that rules with a method `hidden` have at least one hidden state."""
         single = self._rules.single if isinstance(self._rules, Repeated) else self._rules
         idle = hasattr(single, "hidden") and not self._hides
         self._claim(not idle, "`hidden` names no other state, in any state that was seen")
 
     def check_parameters(self) -> None:
-        """Whatever is written for a parameter makes a game or raises BadParameters."""
+        """Check that every value of a parameter makes a game or raises BadParameters."""
         for name in (*self._game.parameters, *REPEATING, "no_such_parameter"):
             for value in WRONG:
                 self._check_parameter(name, value)
 
     def play(self, seed: int) -> tuple[list[Moves], State]:
-        """One game of random legal moves: its log and its end."""
+        """Play a game of random legal moves; return its log and its final state."""
         dice = Random(seed)  # noqa: S311 - a game, not a secret
         state, log = self._start(), list[Moves]()
         while actors := self._actors(state):
@@ -116,7 +116,7 @@ class GameContract:
         return log, state
 
     def look_through(self, log: Sequence[Moves]) -> None:
-        """Every state of a game, and all that can be asked, answered and told in it."""
+        """Replay a log and check every state, with its views, moves, questions, answers and results."""
         state, said = self._start(), list[Mapping[str, Move]]()
         last: Moves = {}
         for step, moves in enumerate(log):
@@ -175,7 +175,7 @@ class GameContract:
         return actors
 
     def _options(self, state: State, seat: int) -> Sequence[Move]:
-        """The legal moves of an actor; for chance, its outcomes."""
+        """Return the legal moves of an actor, or the outcomes of chance, after checking them."""
         legal = _listed(self._rules.legal(state, seat))
         self._claim(bool(legal), f"seat {seat} acts but has no legal move in {state!r}")
         if seat == CHANCE:
@@ -193,7 +193,7 @@ class GameContract:
             self._claim_json(self._rules.view(state, seat), f"the view of seat {seat}")
 
     def _check_state(self, state: State, said: Said) -> None:
-        """What holds in every state, also in the last one; a match may break off in any, and still has a result."""
+        """Check what holds in every state, including the last; a match may be aborted in any and still has a result."""
         for words in (self._game.result, self._game.wire.details):
             self._claim_json(words(state, said, PLAYERS), "a result")
         if hides_nothing(self._rules):
@@ -204,7 +204,7 @@ class GameContract:
                 self._check_hidden(state, other, seat, said)
 
     def _check_pictures(self, state: State, last: Moves) -> None:
-        """Where a game draws itself, it draws each of its views; of a match of several games, the one at hand."""
+        """Check that a game with its own views can draw every state; in a repeated game, that of the current round."""
         rules, game = self._rules, state
         if isinstance(rules, Repeated):
             rules, game, last = rules.single, state["game"], last if any(state["moves"]) else {}
@@ -219,7 +219,7 @@ class GameContract:
                 self._claim(problem is None, f"scene of {view!r:.200}: {problem}")
 
     def _check_open(self, state: State) -> None:
-        """What `perfect_information` says."""
+        """Check what perfect information means: every seat sees the whole state, and no two seats move at once."""
         for seat in BOTH:
             view = self._rules.view(state, seat)
             self._claim(view == state, f"perfect information, but seat {seat} sees {view!r} in {state!r}")
@@ -227,7 +227,7 @@ class GameContract:
         self._claim(not at_once, f"perfect information, but both choose at once in {state!r}")
 
     def _check_hidden(self, state: State, other: State, seat: int, said: Said) -> None:
-        """A seat that must not tell two states apart has no way to: not by its view or moves, nor by a result."""
+        """Check that a seat can't tell two states apart by its view, its moves or the result."""
         self._claim(other != state, f"`hidden` names the state itself: {state!r}")
         for what, told in (
             ("its view", lambda one: self._rules.view(one, seat)),
@@ -245,7 +245,7 @@ class GameContract:
         return _listed(self._rules.legal(state, seat)) if seat in self._rules.actors(state) else ()
 
     def _check_restored(self, state: State, moves: Moves) -> None:
-        """A match that was read from a file goes on as the one that was written."""
+        """Check that a state restored from JSON behaves like the original."""
         restored = _restored(state)
         for what, told in (
             ("who acts", self._rules.actors),
@@ -271,7 +271,7 @@ class GameContract:
         return after
 
     def _check_secrets(self, state: State, options: Mapping[int, Sequence[Move]]) -> None:
-        """What a seat may do follows from what it sees, and what it sees is not the other's secret."""
+        """Check that legal moves depend only on the seat's view, and that simultaneous choices stay secret."""
         for seat, legal in options.items():
             if seat != CHANCE:
                 view = self._rules.view(state, seat)
@@ -285,7 +285,7 @@ class GameContract:
                 self._check_secret_choice(state, options, seat)
 
     def _check_secret_choice(self, state: State, options: Mapping[int, Sequence[Move]], seat: int) -> None:
-        """As long as the draw is still to come, a seat can't tell what the other one chose at the same time."""
+        """Check that before the draw a seat can't see what the other one chose simultaneously."""
         other = 1 - seat
         for own in options[seat][:TRIED]:
             after = [self._applied(state, {seat: own, other: secret}) for secret in options[other][:TRIED]]
@@ -294,7 +294,7 @@ class GameContract:
             self._claim(same, f"before the draw seat {seat} sees what seat {other} chose: {views!r:.300}")
 
     def _check_questions(self, state: State, options: Mapping[int, Sequence[Move]], step: int) -> None:
-        """Every step can be asked, and every legal move can be said in answer."""
+        """Check that every move can be requested, and every legal move sent as an answer."""
         for seat, legal in options.items():
             if seat == CHANCE:
                 continue
@@ -319,7 +319,7 @@ class GameContract:
         return read_fields(wire.call, orjson.loads(orjson.dumps(call.to_wire())))
 
     def _hearing(self) -> tuple[Callable[..., Any], Callable[..., dict[str, Any]]]:
-        """How a player of ours hears this game's question, and how it answers."""
+        """Return the functions with which our players read this game's question and write the answer."""
         known: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
             "make_move": (self._sensors.see_move_call, self._actuators.make_move),
             "choose_parity": (self._sensors.see_parity_call, self._actuators.choose_parity),
@@ -351,17 +351,17 @@ class GameContract:
 
 
 def _listed(moves: Sequence[Move]) -> Sequence[Move]:
-    """Moves that can be compared: as a list, but for a long range."""
+    """Return moves as a list, for comparing, except a long range."""
     return moves if is_long(moves) else list(moves)
 
 
 def _alike(heard: Sequence[Move], legal: Sequence[Move]) -> bool:
-    """Whether a player heard what it may play; a long range may come as a list, or the other way round."""
+    """Whether two lists of moves are the same; a long range may be reversed or come as a list."""
     if isinstance(heard, range) and isinstance(legal, range):
         return heard in (legal, legal[::-1])
     return len(heard) == len(legal) and list(heard) == list(legal)
 
 
 def _restored(value: Any) -> Any:
-    """As it comes back from a file or a peer."""
+    """Return a value as it comes back from JSON."""
     return orjson.loads(orjson.dumps(value))

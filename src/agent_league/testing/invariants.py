@@ -1,7 +1,7 @@
-"""What must hold after every simulated league, whatever went wrong in it: one small function each.
+"""Invariants of every simulated league, whatever faults it had: one small function each.
 
-Each yields a sentence for everything that it finds wrong. They recompute what they check on their own, so that they
-share no mistake with the agents.
+Each yields a sentence for every violation that it finds. They recompute what they check themselves, so that they share
+no mistake with the agents.
 """
 
 import hashlib
@@ -36,21 +36,21 @@ OUR_FAULTS = frozenset(
         "strategy_chose_illegal_move",
     }
 )
-"""Log events that mean a mistake in our own code."""
+"""Log events that indicate a bug in our own code."""
 LARGEST_NUMBER = 10
 DRAW_STEP = 1
 GRACE_SECONDS = 60
-"""So long after a fault its consequences may still show."""
+"""Seconds after a fault during which it may still have consequences."""
 REPORTING_SECONDS = 20
-"""So long a referee may take to find a report unanswered and to send it again."""
+"""Seconds within which a referee must repeat an unanswered report."""
 INTERNAL_ERROR = -32603
 LEAST_ORDERS = 2
-"""So often a referee is asked for a match before that is void."""
+"""Requests to a referee before its match may become void."""
 VOID_REASON = "void: counts for nobody"
 
 
 def league_is_completed(evidence: Evidence) -> Iterator[str]:
-    """Once the faults have ceased, every league comes to its end."""
+    """Every league is completed once faults have ended."""
     saved = evidence.saved
     if saved is None:
         yield "no league was ever begun"
@@ -73,7 +73,7 @@ def each_pair_has_one_result(evidence: Evidence) -> Iterator[str]:
 
 
 def standings_follow_from_the_matches(evidence: Evidence) -> Iterator[str]:
-    """The table, wherever it is told, equals the one recomputed from the matches."""
+    """The standings in every place equal those recomputed from the matches."""
     expected = _table(list(evidence.matches.values()))
     if manager := evidence.world.manager:
         rows = [row.as_dict() for row in manager.season.standings()]
@@ -88,7 +88,7 @@ def standings_follow_from_the_matches(evidence: Evidence) -> Iterator[str]:
 
 
 def updates_tell_the_table_of_their_round(evidence: Evidence) -> Iterator[str]:
-    """What is told after a round is the table as of its end, whatever has been played of later rounds."""
+    """A standings update after a round contains the results up to that round, and none of later ones."""
     rows = list(evidence.matches.values())
     for said in evidence.of("update_standings"):
         round_id = said.params["round_id"]
@@ -97,7 +97,7 @@ def updates_tell_the_table_of_their_round(evidence: Evidence) -> Iterator[str]:
 
 
 def only_what_a_silent_referee_took_is_void(evidence: Evidence) -> Iterator[str]:
-    """A match is void only where a referee that lives was asked at least twice and its reports never left it."""
+    """A match is void only if its referee is silent and was asked at least twice."""
     orders = Counter((said.call.target, said.params["match_id"]) for said in evidence.of("start_match"))
     for match_id, row in evidence.matches.items():
         if not _is_void(row):
@@ -110,13 +110,13 @@ def only_what_a_silent_referee_took_is_void(evidence: Evidence) -> Iterator[str]
 
 
 def acknowledged_registrations_are_kept(evidence: Evidence) -> Iterator[str]:
-    """Whoever was told its id has it at the end, under its name and address, and nobody else has."""
+    """An agent whose registration was accepted is stored under that id, name and address, and keeps its id."""
     rows = {row.agent_id: row for row in evidence.saved.agents} if evidence.saved else {}
     ids: dict[str, str] = {}
     accepted: set[int] = set()
     for said in evidence.of(*REGISTRATIONS):
         result = said.result
-        is_heard = said.call.number not in accepted and not said.call.has_failed  # not of a doubled or a late request
+        is_heard = said.call.number not in accepted and not said.call.has_failed  # neither doubled nor too late
         if result.get("status") == "REJECTED" and is_heard:
             yield f"{said.call.source} was rejected: {result.get('reason')} ({result.get('detail')})"
         if result.get("status") != "ACCEPTED":
@@ -132,7 +132,7 @@ def acknowledged_registrations_are_kept(evidence: Evidence) -> Iterator[str]:
 
 
 def acknowledged_results_are_kept(evidence: Evidence) -> Iterator[str]:
-    """A result that was acknowledged stands in the store as it was reported."""
+    """An acknowledged result is stored as it was reported."""
     for said in evidence.of("report_match_result"):
         if not said.is_ok:
             continue
@@ -147,7 +147,7 @@ def acknowledged_results_are_kept(evidence: Evidence) -> Iterator[str]:
 
 
 def tokens_stay_good(evidence: Evidence) -> Iterator[str]:
-    """The token that an agent was told last is good at the manager, however often that has been killed since."""
+    """The manager accepts the last token it gave to an agent, even after restarts."""
     given: defaultdict[str, list[Said]] = defaultdict(list)
     for said in evidence.of(*REGISTRATIONS):
         given[said.call.source].append(said)
@@ -162,9 +162,9 @@ def tokens_stay_good(evidence: Evidence) -> Iterator[str]:
 
 
 def results_come_from_their_referees(evidence: Evidence) -> Iterator[str]:
-    """A result is taken only from the referee that the match was given to last."""
+    """A result is accepted only from the referee to which the match was assigned last."""
     if any(incident.trouble is Trouble.USURP for incident in evidence.scenario.incidents):
-        return  # two managers may give a match to two referees
+        return  # two managers may assign a match to two referees
     orders: defaultdict[str, list[Said]] = defaultdict(list)
     for said in evidence.of("start_match"):
         orders[said.params["match_id"]].append(said)
@@ -175,7 +175,7 @@ def results_come_from_their_referees(evidence: Evidence) -> Iterator[str]:
 
 
 def results_are_reported_until_answered(evidence: Evidence) -> Iterator[str]:
-    """A referee that lives reports a result again and again until the manager answers, or the league is over."""
+    """A running referee repeats a report until the manager answers or the league is over."""
     moments = evidence.world.trace.moments
     over = min((moment.at for moment in moments if moment.what == "LeagueCompleted"), default=float("inf"))
     killed = {moment.source: moment.at for moment in moments if moment.what == "killed"}
@@ -202,7 +202,7 @@ def ids_are_unique(evidence: Evidence) -> Iterator[str]:
 
 
 def no_match_has_two_winners(evidence: Evidence) -> Iterator[str]:
-    """All acknowledged reports of a match name the same winner, who played in it; both players hear the same."""
+    """All acknowledged reports of a match name the same winner, one of its players; both players are told the same."""
     winners: defaultdict[str, set[Any]] = defaultdict(set)
     for said in evidence.of("report_match_result"):
         if said.is_ok:
@@ -211,7 +211,7 @@ def no_match_has_two_winners(evidence: Evidence) -> Iterator[str]:
     for said in evidence.of("notify_match_result"):
         key = (said.params["match_id"], said.params["draw_seed"])
         if said.params["game_result"]["reason"] == VOID_REASON:
-            continue  # takes back what was told before
+            continue  # withdraws an earlier notice
         told[key].add(said.params["game_result"]["winner_player_id"])
     for match, found in [*winners.items(), *told.items()]:
         if len(found) > 1:
@@ -223,14 +223,14 @@ def no_match_has_two_winners(evidence: Evidence) -> Iterator[str]:
 
 
 def draws_match_their_commitments(evidence: Evidence) -> Iterator[str]:
-    """The seed shown at the end fits the hash shown before, the number follows from it, and the winner from that."""
+    """The revealed seed matches the commitment, the drawn number follows from the seed, and the winner from that."""
     committed: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
     for said in evidence.of("handle_game_invitation", "choose_parity"):
         shown = said.params.get("draw_commitment") or said.params["context"]["draw_commitment"]
         committed[_play(said)].add(shown)
     lives = Counter(moment.source for moment in evidence.world.trace.moments if moment.what == "start")
     for play, shown in committed.items():
-        if len(shown) > lives[play[0]]:  # one that was killed may begin a match again, under the same order
+        if len(shown) > lives[play[0]]:  # a restarted referee may begin the same match again
             yield f"{play[1]}: {len(shown)} commitments in one match"
     for said in evidence.of("notify_match_result"):
         seed, result = said.params["draw_seed"], said.params["game_result"]
@@ -241,7 +241,7 @@ def draws_match_their_commitments(evidence: Evidence) -> Iterator[str]:
 
 
 def messages_are_valid(evidence: Evidence) -> Iterator[str]:
-    """Every message that left one of ours is valid against its model."""
+    """Every message that our agents sent is valid against its model."""
     seen: set[int] = set()
     for said in evidence.said:
         if id(said.params) not in seen:
@@ -253,7 +253,7 @@ def messages_are_valid(evidence: Evidence) -> Iterator[str]:
 
 
 def nobody_raised(evidence: Evidence) -> Iterator[str]:
-    """No agent of ours lets an error escape, ends, or says that it is its own fault."""
+    """No agent lets an error escape, ends by itself, or reports an internal error."""
     yield from evidence.world.raised
     for said in evidence.said:
         error = (said.answer or {}).get("error")
@@ -265,15 +265,15 @@ def nobody_raised(evidence: Evidence) -> Iterator[str]:
 
 
 def everybody_knows_the_end(evidence: Evidence) -> Iterator[str]:
-    """LEAGUE_COMPLETED has reached every agent that was up."""
+    """LEAGUE_COMPLETED has reached every running agent."""
     if evidence.world.manager is not None:
         yield from (f"{name} doesn't know that the league is over" for name in evidence.world.untold())
 
 
 def nobody_loses_without_a_fault(evidence: Evidence) -> Iterator[str]:
-    """A technical loss needs a fault that touched that very player; ours cost nobody a point.
+    """A player loses technically only after a fault that affected this player.
 
-    One whose registration was never answered can't tell whom to answer, and is as good as cut off.
+    An unanswered registration counts as such a fault, because the player can't know whom to answer.
     """
     unanswered = defaultdict(list)
     for said in evidence.of("register_player"):
@@ -301,7 +301,7 @@ def nobody_loses_without_a_fault(evidence: Evidence) -> Iterator[str]:
 
 
 def no_token_is_written(evidence: Evidence) -> Iterator[str]:
-    """No token stands in a log line or in what an error says."""
+    """No token appears in a log line or in an error message."""
     refusals = {str(said.answer) for said in evidence.said if said.refusal}
     text = "\n".join([*refusals, evidence.complaints, *(line for _, line in evidence.log)])
     for token in sorted(token for token in evidence.tokens if token in text):
@@ -332,7 +332,7 @@ INVARIANTS: Sequence[Invariant] = (
 
 
 def _table(matches: Sequence[MatchRow]) -> list[dict[str, Any]]:
-    """Points 3, 1, 0; ties by wins, then by points among those level, then by draws, then by id."""
+    """Compute the standings: points 3, 1, 0; ties by wins, points among the tied, draws, id."""
     rows: dict[str, dict[str, Any]] = {}
     against: Counter[tuple[str, str]] = Counter()
     for match in matches:
@@ -379,16 +379,16 @@ def _compare(where: str, rows: Sequence[dict[str, Any]], expected: Sequence[dict
 
 
 def _may_replace(one: Said, told: Said, refused: Said) -> bool:
-    """Whether a registration may have ended a token before it was refused."""
+    """Whether a registration may have replaced a token before that was refused."""
     if one.call.at > refused.at:
         return False
     if one.call.arrivals > len(one.call.replies):
-        return True  # it was served, and nobody knows how far
+        return True  # it was served, but perhaps not to the end
     return one is not told and one.at >= told.at
 
 
 def _play(said: Said) -> tuple[str, str, str]:
-    """One playing of a match: by whom, which, and under which token for whom."""
+    """Key of one playing of a match: referee, match id, player's token."""
     return (said.call.source, said.params["match_id"], said.params["auth_token"])
 
 

@@ -1,4 +1,4 @@
-"""Evidence: what a simulated league left behind, made readable: its messages, its rows, its log lines."""
+"""What a simulated league left behind, parsed for the invariants: its messages, stored rows and log lines."""
 
 import re
 from collections.abc import Iterator
@@ -15,19 +15,19 @@ from agent_league.testing.network import Call
 from agent_league.testing.simulated_world import LEAGUE_ID, World
 
 SECRET = re.compile(rb'(?:tok-|eyJ)[\w.-]{16,}|(?<="application_key":")[^"]+')
-"""League tokens, signed tokens, and the keys of applicants."""
+"""Matches league tokens, signed tokens and applicants' keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A request, and an answer that left for it; None where none did."""
+    """A request with one of its answers; None if there was none."""
 
     call: Call
     method: str
     params: dict[str, Any]
     answer: dict[str, Any] | None
     at: float
-    """When the answer left."""
+    """When the answer was sent."""
 
     @property
     def result(self) -> dict[str, Any]:
@@ -36,7 +36,7 @@ class Said:
 
     @property
     def refusal(self) -> str:
-        """What an error says."""
+        """Code and message of an error; empty if there is none."""
         error = (self.answer or {}).get("error") or self.result
         code = error.get("error_code") or error.get("code") or ""
         return f"{code} {error.get('message') or error.get('reason') or ''}".strip()
@@ -47,12 +47,12 @@ class Said:
 
 
 class Evidence:
-    """A run that is over."""
+    """All that a finished simulation left behind."""
 
     def __init__(self, world: World, complaints: str = "") -> None:
         self.world = world
         self.complaints = complaints
-        """What agents wrote to their terminals."""
+        """What agents wrote to stderr."""
         self.scenario = world.scenario
         self._parsed: dict[bytes, Any] = {}
 
@@ -71,7 +71,7 @@ class Evidence:
 
     @property
     def events(self) -> list[str]:
-        """What happened, a line each."""
+        """The trace, formatted as one line per entry."""
         about = {said.call.number: f"{said.method} {said.params.get('match_id') or ''}".rstrip() for said in self.said}
         refused = {said.call.number: said.refusal for said in self.said}
         return [
@@ -89,12 +89,12 @@ class Evidence:
 
     @cached_property
     def player_seats(self) -> dict[str, str]:
-        """Player id -> the name of its seat."""
+        """Player id -> name of the simulated agent."""
         return self._seats(Role.PLAYER)
 
     @cached_property
     def referee_seats(self) -> dict[str, str]:
-        """Referee id -> the name of its seat."""
+        """Referee id -> name of the simulated agent."""
         return self._seats(Role.REFEREE)
 
     def _seats(self, role: Role) -> dict[str, str]:
@@ -104,7 +104,7 @@ class Evidence:
 
     @cached_property
     def log(self) -> list[tuple[str, str]]:
-        """All log lines: whose, and what."""
+        """All log lines, each with its agent's name."""
         return [
             (seat.name, line)
             for seat in self.world.seats.values()
@@ -114,14 +114,14 @@ class Evidence:
 
     @cached_property
     def tokens(self) -> set[str]:
-        """Every secret that was ever sent."""
+        """Every token or key that was ever sent."""
         found = {call.bearer for call in self.world.network.calls if call.bearer}
         for body in self._parsed:
             found.update(token.decode() for token in SECRET.findall(body))
         return found
 
     def _read(self, body: bytes) -> Any:
-        """A broadcast is read once."""
+        """Parse a body, once for all equal ones."""
         if body not in self._parsed:
             self._parsed[body] = orjson.loads(body)
         return self._parsed[body]

@@ -1,7 +1,7 @@
-"""A network that fails as its scenario says, and remembers every frame.
+"""A simulated network that fails as its scenario says and records every call.
 
-Each agent has its own carrier, so that the network knows who calls. Requests are served in the life of the one who
-answers; what travels belongs to nobody and arrives, or not, whoever has died meanwhile.
+Each process has its own carrier, so that the network knows the caller. A request is served within the process of its
+receiver; frames in transit belong to no process and arrive even if their sender was killed.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from agent_league.testing.agent_lives import Life
 from agent_league.testing.faults import Fault, Scenario
 
 Step = Callable[[str], None]
-"""Told before each thing that happens, with the name of the one who acts; may end lives."""
+"""Called before each step with the name of the agent that acts; may kill processes."""
 
 
 @dataclass(slots=True, eq=False)
 class Reply:
-    """An answer that left its agent."""
+    """A reply sent by an agent."""
 
     at: float
     body: bytes | None
@@ -31,7 +31,7 @@ class Reply:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A request that left its agent, and what became of it."""
+    """A request sent by an agent, with its replies and its outcome for the caller."""
 
     number: int
     at: float
@@ -45,13 +45,13 @@ class Call:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the caller got no answer; one who has died got neither."""
+        """Whether the call ended with an error for its caller; False if the caller was killed."""
         return self.outcome.done() and not self.outcome.cancelled() and self.outcome.exception() is not None
 
 
 @dataclass(slots=True, eq=False)
 class Host:
-    """An agent that listens."""
+    """A process that accepts calls, with those it is serving."""
 
     life: Life
     answer: Answer
@@ -60,14 +60,14 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A line of the trace."""
+    """An entry of the trace."""
 
     at: float
     what: str
     source: str
     target: str = ""
     number: int = 0
-    """Of the call, where it is about one."""
+    """Number of the call; 0 if it is not about one."""
     note: str = ""
 
     def line(self, about: str = "", more: str = "") -> str:
@@ -77,7 +77,7 @@ class Moment:
 
 
 class Trace:
-    """Everything that happened, in order; `digest` is the same for the same happenings."""
+    """Everything that happened, in order; equal traces have equal digests."""
 
     def __init__(self) -> None:
         self.moments: list[Moment] = []
@@ -97,14 +97,14 @@ class Trace:
 
 
 class FaultyNetwork:
-    """Carries frames between agents, badly."""
+    """Carries frames between agents, with faults."""
 
     def __init__(self, scenario: Scenario, endpoints: dict[str, str], trace: Trace, step: Step) -> None:
         self.calls: list[Call] = []
         self.touched: dict[str, list[tuple[float, float]]] = {name: [] for name in endpoints}
-        """When something went wrong for an agent, from and to."""
+        """Start and end of every fault that affected an agent."""
         self.cut_off: dict[str, float] = {}
-        """Agents that nobody reaches, and until when."""
+        """Agents that are cut off, and until when."""
         self.healed = False
         self._scenario = scenario
         self._names = {endpoint: name for name, endpoint in endpoints.items()}
@@ -121,7 +121,7 @@ class FaultyNetwork:
         self._hosts[life.name] = Host(life, answer)
 
     def detach(self, life: Life, *, silently: bool) -> None:
-        """The agent is gone; whoever waits for its answer is told by a broken connection, or by nothing at all."""
+        """Stop delivering to a process; its callers get a connection reset, or nothing at all if `silently`."""
         host = self._hosts.get(life.name)
         if host is None or host.life is not life:
             return
@@ -131,7 +131,7 @@ class FaultyNetwork:
                 self.later(self._latency(), self._break, call, "connection reset")
 
     def later(self, seconds: float, act: Callable[..., None], *args: Any) -> None:
-        """Something that happens whoever lives."""
+        """Schedule a call outside of all processes, so that no kill can cancel it."""
         asyncio.get_running_loop().call_later(seconds, act, *args, context=self._context)
 
     def touch(self, name: str, seconds: float = 0) -> None:
@@ -145,7 +145,7 @@ class FaultyNetwork:
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[tuple[int, bytes]] = loop.create_future()
         if life.ended:
-            return await outcome  # which never comes
+            return await outcome  # never done: the caller was killed in this step
         target = self._names.get(endpoint, endpoint)
         call = Call(len(self.calls) + 1, loop.time(), life.name, target, frame, bearer, outcome)
         self.calls.append(call)
@@ -158,7 +158,7 @@ class FaultyNetwork:
             expiry.cancel()
 
     def _send(self, call: Call, source: str, target: str, arrive: Callable[..., None], *args: Any) -> None:
-        """Lets a frame travel: it arrives once, twice, late or never."""
+        """Send a frame, which arrives once, twice, late or never."""
         latency = self._latency()
         if self.healed:
             self.later(latency, arrive, call, *args)
@@ -227,7 +227,7 @@ class FaultyNetwork:
     def _break(self, call: Call, why: str) -> None:
         if not call.outcome.done():
             call.outcome.set_exception(no_connection(call.target, why))
-            call.outcome.exception()  # its caller may be dead
+            call.outcome.exception()  # marks it as retrieved: the caller may have been killed
 
 
 def _expire(outcome: asyncio.Future[tuple[int, bytes]], endpoint: str, limit: float) -> None:
@@ -236,7 +236,7 @@ def _expire(outcome: asyncio.Future[tuple[int, bytes]], endpoint: str, limit: fl
 
 
 class LifeLine:
-    """The carrier of one life."""
+    """The carrier of one process."""
 
     def __init__(self, network: FaultyNetwork, life: Life) -> None:
         self._network = network
@@ -253,4 +253,4 @@ class LifeLine:
         return await self._network.carry(self._life, endpoint, frame, limit, bearer)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: there are no open connections."""

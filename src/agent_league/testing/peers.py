@@ -1,5 +1,5 @@
-"""Scripted and faulty peers: written from the protocol alone with plain dictionaries, so that they share no bug with
-our own agents. Attach one to the memory network or serve it over HTTP; both take its `answer`.
+"""Scripted and faulty peers, written from the protocol alone with plain dictionaries, so that they share no bug with
+our own agents. Attach one to the in-memory network or serve it over HTTP; both call its `answer`.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from agent_league.http.carrier import Carrier
 
 Params = Mapping[str, Any]
 Script = Callable[[Params], Awaitable[Any]]
-"""What a method does: the `result`, or Raw for a body of one's own."""
+"""Handles the calls of a method: returns the `result`, or raises RawReply."""
 
 
 KNOWN = frozenset(
@@ -37,12 +37,12 @@ KNOWN = frozenset(
         "get_player_state",
     }
 )
-"""The methods that are acknowledged where they have no script."""
+"""Methods that are acknowledged if they have no script."""
 UNKNOWN = b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "no such method"}, "id": null}'
 
 
 class Raw(Exception):
-    """Raised by a script to answer with these bytes, whatever they are."""
+    """Raised by a script to answer with these bytes as the body."""
 
     def __init__(self, body: bytes) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Raw(Exception):
 
 
 class ScriptedAgent:
-    """Answers calls by script and keeps what it hears; what has no script is acknowledged."""
+    """Answers calls by script and records them; known methods without a script are acknowledged."""
 
     def __init__(self, endpoint: str, scripts: Mapping[str, Script]) -> None:
         self.endpoint = endpoint
@@ -59,18 +59,18 @@ class ScriptedAgent:
         self._news = asyncio.Event()
 
     def heard(self, method: str) -> list[dict[str, Any]]:
-        """The parameters of all calls of one method."""
+        """Return the parameters of all calls of one method."""
         return [params for name, params in self.received if name == method]
 
     async def hears(self, method: str, count: int = 1) -> list[dict[str, Any]]:
-        """Waits until a method was called so often; the parameters of its calls."""
+        """Wait until a method was called `count` times; return the parameters of its calls."""
         while len(self.heard(method)) < count:
             self._news.clear()
             await self._news.wait()
         return self.heard(method)
 
     async def answer(self, body: bytes, bearer: str | None = None) -> bytes | None:
-        """Answers one request; another spelling than that of the seeds is as good as none."""
+        """Answer one request; a method that isn't spelled exactly as in the protocol is unknown."""
         request = json.loads(body)
         method, params = request.get("method"), request.get("params", {})
         if method not in KNOWN and method not in self._scripts:
@@ -86,7 +86,7 @@ class ScriptedAgent:
 
 
 class ScriptedPlayer(ScriptedAgent):
-    """A player in the letter of the seeds. `scripts` replaces what single methods do."""
+    """A player that follows the protocol to the letter. `scripts` replaces the handling of single methods."""
 
     def __init__(
         self, name: str, endpoint: str, *, choice: str = "even", scripts: Mapping[str, Script] | None = None
@@ -100,7 +100,7 @@ class ScriptedPlayer(ScriptedAgent):
         self._choice = choice
 
     async def register(self, carrier: Carrier, manager: str, **meta: Any) -> dict[str, Any]:
-        """Registers with a manager; returns its answer."""
+        """Register with a manager; return its answer."""
         request = {
             "jsonrpc": "2.0",
             "method": "register_player",
@@ -128,7 +128,7 @@ class ScriptedPlayer(ScriptedAgent):
         return answer
 
     def reply(self, message_type: str, params: Params, **fields: Any) -> dict[str, Any]:
-        """A well-formed reply to a question."""
+        """Build a well-formed reply to a request."""
         return {
             "protocol": "league.v2",
             "message_type": message_type,
@@ -152,7 +152,7 @@ class ScriptedPlayer(ScriptedAgent):
 
 
 class ScriptedManager(ScriptedAgent):
-    """A manager in the letter of the seeds: takes whoever registers and acknowledges what it is told."""
+    """A manager that follows the protocol to the letter: accepts every registration and acknowledges all else."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class ScriptedManager(ScriptedAgent):
         self.league_id = league_id
 
     def message(self, message_type: str, **fields: Any) -> dict[str, Any]:
-        """A well-formed message of the manager's."""
+        """Build a well-formed message of the manager."""
         return {
             "protocol": "league.v2",
             "message_type": message_type,
@@ -181,7 +181,7 @@ class ScriptedManager(ScriptedAgent):
         }
 
     def start_match(self, match_id: str, a: ScriptedPlayer, b: ScriptedPlayer, **fields: Any) -> dict[str, Any]:
-        """START_MATCH for two players."""
+        """Build START_MATCH for two players."""
         seats = {
             f"player_{side}": {"player_id": player.player_id, "display_name": player.name, "endpoint": player.endpoint}
             for side, player in (("A", a), ("B", b))
@@ -210,17 +210,17 @@ async def _acknowledge(_: Params) -> Any:
 
 
 async def hang(_: Params) -> Any:
-    """Never answers."""
+    """Script that never answers."""
     await asyncio.Event().wait()
 
 
 async def rubbish(_: Params) -> Any:
-    """Answers with something that isn't even JSON."""
+    """Script that answers with bytes that aren't JSON."""
     raise Raw(b"\xff\xfe<html>it works!</html>")
 
 
 def always(result: Any) -> Script:
-    """Answers the same whatever is asked."""
+    """Return a script that always answers with `result`."""
 
     async def script(_: Params) -> Any:
         return result

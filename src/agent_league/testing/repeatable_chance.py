@@ -1,7 +1,7 @@
-"""Chance that repeats: what would be random in life follows from a seed.
+"""Makes randomness repeatable from a seed, for simulations.
 
-Covers `Random()` without a seed, everything of `secrets` that is made from bytes, and new signing keys, wherever they
-are made. For simulations only, one at a time in a process.
+Patches `Random()` without a seed, the functions of `secrets` that are based on bytes, and new signing keys. One
+simulation at a time in a process.
 """
 
 import random
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 @contextmanager
 def repeatable_chance(seed: str) -> Iterator[None]:
-    """Inside, the same seed brings the same numbers and the same tokens."""
+    """Make random numbers, tokens and keys within the context depend on `seed` alone."""
     source = Random(seed)  # noqa: S311 - a simulation
     seeded = random.Random.seed
 

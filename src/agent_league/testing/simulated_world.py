@@ -1,6 +1,7 @@
-"""The world of a simulation: agents that live, die and come back, each with its own disk and clock.
+"""The world of a simulation: agents that are started, killed and restarted, each with its own disk and clock.
 
-Holds the same manager, referees and players as life does. What befalls them is the scenario's; what they do is theirs.
+Runs the real manager, referees and players; only network, store, disks and clocks are simulated. The scenario decides
+which faults occur.
 """
 
 import asyncio
@@ -40,14 +41,14 @@ LEAGUE_ID = "league_simulated"
 STRATEGIES = ("random", "always_even", "always_odd", "alternating", "frequency", "pattern", "markov")
 PORTS = {Role.LEAGUE_MANAGER: 8000, Role.REFEREE: 8001, Role.PLAYER: 8101}
 SILENT_MATCH_SECONDS = 400.0
-"""How long a match may take where referees are silent: more than any that is reported takes, and less than an hour."""
+"""Time limit of a match if referees are silent: longer than any reported match takes, but less than an hour."""
 RESTART_SECONDS = 1.0
-"""After so long an agent that could not start is started again."""
+"""Delay before an agent that could not start is started again."""
 
 
 @dataclass(slots=True)
 class Seat:
-    """An agent's place: what survives its lives."""
+    """An agent with what survives its restarts: name, folder, clock, endpoint."""
 
     name: str
     role: Role
@@ -64,14 +65,14 @@ class Seat:
 
 @dataclass(slots=True)
 class Disks:
-    """Which agents' disks are full. Only what is written anew fails; a log that is open goes on."""
+    """Which agents' disks are full. Only creating files fails; files that are open can still be written."""
 
     root: Path
     full: set[str] = field(default_factory=set)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Inside, files of agents whose disk is full can't be made."""
+        """Patch `open` and `mkdir` to fail for agents whose disk is full."""
         with ExitStack() as patches:
             for module, name in ((os, "open"), (os, "mkdir"), (io, "open")):
                 patches.enter_context(patch.object(module, name, self._guarded(getattr(module, name))))
@@ -86,18 +87,18 @@ class Disks:
         return guarded
 
     def _is_full(self, path: Any) -> bool:
-        if isinstance(path, int):  # a file that is open already
+        if isinstance(path, int):  # a file descriptor, already open
             return False
         return any(Path(path).is_relative_to(self.root / name) for name in self.full)
 
 
 def _writes(mode: Any = 0o777, *_: Any, **__: Any) -> bool:
-    """Whether a call of `os.open`, `os.mkdir` or `io.open` with this second argument makes something."""
+    """Whether a call of `os.open`, `os.mkdir` or `io.open` with this second argument may create something."""
     return not set("wax+").isdisjoint(mode) if isinstance(mode, str) else bool(mode & (os.O_CREAT | 0o777))
 
 
 class FailingStore:
-    """A store that at times refuses to work; some of what it refuses it has written all the same."""
+    """A store that fails at times; some writes that raise an error have been stored all the same."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
@@ -135,7 +136,7 @@ class FailingStore:
 
 
 class ReportlessCarrier:
-    """A referee's line on which reports get lost before they leave it; all else passes."""
+    """Carrier of a silent referee: its result reports time out without being sent, all else is sent."""
 
     def __init__(self, carrier: Carrier, is_silent: Callable[[], bool]) -> None:
         self._carrier = carrier
@@ -159,7 +160,7 @@ class ReportlessCarrier:
 
 
 class World:
-    """A league in trouble."""
+    """A simulated league with all its agents, and the faults of a scenario."""
 
     def __init__(self, scenario: Scenario, root: Path) -> None:
         self.scenario = scenario
@@ -170,7 +171,7 @@ class World:
         self.disks = Disks(root)
         self.events: list[Event] = []
         self.raised: list[str] = []
-        """What agents of ours let escape."""
+        """Errors that escaped from our agents."""
         self.seats = {name: _seat(name, root, scenario.skews.get(name, 0)) for name in scenario.names}
         endpoints = {seat.name: seat.endpoint for seat in self.seats.values()}
         self.network = FaultyNetwork(scenario, endpoints, self.trace, self.step)
@@ -194,13 +195,13 @@ class World:
         return agent if isinstance(agent, LeagueManager) else None
 
     def begin(self) -> None:
-        """Everybody starts, in any order; healing is on its way."""
+        """Schedule the start of all agents, in any order, and the end of all faults."""
         for name in self.seats:
             self.network.later(self.rng.choice((0, self.rng.random() * 3)), self.start, name)
         self.network.later(self.scenario.healing, self.heal)
 
     def step(self, actor: str) -> None:
-        """One more thing is about to happen; where an incident is due, that comes first."""
+        """Count a step of `actor` and apply the incidents that are due."""
         self._steps += 1
         while self._incidents and self._incidents[-1].step <= self._steps:
             incident = self._incidents.pop()
@@ -208,7 +209,7 @@ class World:
                 self._befall(incident, incident.victim or actor)
 
     def heal(self) -> None:
-        """From here on nothing goes wrong any more."""
+        """End all faults and start the agents that are down."""
         self.trace.add("healing", "world")
         self.network.healed = True
         self.network.cut_off.clear()
@@ -218,7 +219,7 @@ class World:
             self.start(name)
 
     def start(self, name: str) -> None:
-        """A new life for an agent that has none."""
+        """Start an agent that is not running, unless it is gone forever."""
         seat = self.seats[name]
         if seat.life is not None or name in self.gone:
             return
@@ -241,7 +242,7 @@ class World:
         life.main = life.start(self._live(seat, agent))
 
     def kill(self, name: str, *, silently: bool = False) -> None:
-        """Ends an agent as `kill -9` does, or as a power cut."""
+        """Kill an agent as `kill -9` does, or `silently` as a power cut does."""
         seat = self.seats[name]
         if seat.life is None:
             return
@@ -251,14 +252,14 @@ class World:
         seat.life = seat.agent = None
 
     def is_completed(self) -> bool:
-        """Whether the end of the league was told, and that is on disk."""
+        """Whether the end of the league was announced and stored."""
         if manager := self.manager:
             return manager.completed.is_set()
         saved = MemoryStore(self.memory).read(LEAGUE_ID)
         return saved is not None and saved.season.announced
 
     def untold(self) -> list[str]:
-        """Agents that are up and don't know that the league is over."""
+        """List the running agents that don't know yet that the league is over."""
         return [
             seat.name
             for seat in self.seats.values()
@@ -266,14 +267,14 @@ class World:
         ]
 
     def close(self) -> None:
-        """Closes the files that the dead left open."""
+        """Close the log files of all agents ever started."""
         for agent in self._agents:
             agent.log.close()
 
     async def _live(self, seat: Seat, agent: LeagueManager | Referee | Player) -> None:
         try:
             await agent.run()
-        except Exception as error:  # noqa: BLE001 - that is what we are here to find
+        except Exception as error:  # noqa: BLE001 - any escaped error is a finding
             if seat.agent is agent or not isinstance(error, LeagueFailed):
                 self.raised.append(f"{seat.name} ended with {error!r}")
         else:
@@ -316,7 +317,7 @@ class World:
         return self.scenario.silent_for_good or not self.network.healed
 
     def _can_spare(self, name: str) -> bool:
-        """Whether a league that has started can do without this agent."""
+        """Whether the league has started and can be completed without this agent."""
         saved = MemoryStore(self.memory).read(LEAGUE_ID)
         if name == MANAGER or saved is None or saved.season.phase == "REGISTRATION":
             return False
@@ -329,7 +330,7 @@ class World:
             life.within(partial(manager.season.set_paused, is_paused=is_paused))
 
     def _resume(self) -> None:
-        """Goes on; a manager that dies before it has written that down is told again."""
+        """Resume the league; again if the manager was killed before that was stored."""
         self._pause(is_paused=False)
         saved = MemoryStore(self.memory).read(LEAGUE_ID)
         if saved is not None and saved.season.paused:
@@ -343,7 +344,7 @@ class World:
         self.trace.add(type(event).__name__, MANAGER, note=" ".join(str(value) for value in brief(event).values()))
 
     async def _commit(self, life: Life, work: Any, *args: Any) -> Any:
-        """A write takes its time, and the manager may die before it, in it and after it."""
+        """Run a write with delays around it, so that the manager may be killed before or after it."""
         for part in range(2):
             await asyncio.sleep(self.rng.random() * 0.02)
             self.step(MANAGER)

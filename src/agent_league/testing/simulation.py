@@ -1,4 +1,4 @@
-"""Simulations: a league in a world of faults, from its seed to what was found wrong. The same seed repeats exactly."""
+"""Runs simulated leagues with faults and checks their invariants. The same scenario repeats exactly."""
 
 import asyncio
 import gc
@@ -21,21 +21,21 @@ from agent_league.testing.league_evidence import Evidence
 from agent_league.testing.repeatable_chance import repeatable_chance
 from agent_league.testing.simulated_world import SILENT_MATCH_SECONDS, World
 
-MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - only its speed is wanted; another place does as well
+MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - for speed only; the default folder works as well
 LOOK_SECONDS = 1.0
 LAST_WORDS_SECONDS = 5.0
 TELLING_SECONDS = 300.0
-"""So long after healing and the end of the league its agents may take to learn of it."""
+"""Time limit for all agents to learn that the league is over."""
 PATIENCE_SECONDS = 2500.0
-"""So long after healing a league may take, and for each match a little more; a probe alone may wait half an hour."""
+"""Time limit for a league after faults have ended, plus some for each match; one probe alone may wait half an hour."""
 MATCH_SECONDS = 10.0
 AT_A_TIME = 8
-"""Scenarios that a process is given at once."""
+"""Scenarios given to a worker process at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """An invariant that doesn't hold."""
+    """An invariant that doesn't hold, and what was found."""
 
     invariant: str
     what: str
@@ -43,23 +43,23 @@ class Breach:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of one scenario."""
+    """The outcome of one simulated scenario."""
 
     scenario: Scenario
     breaches: Sequence[Breach]
     digest: str
-    """Of everything that happened."""
+    """Digest of the trace of everything that happened."""
     seconds: float
-    """Of virtual time."""
+    """Seconds of virtual time."""
     calls: int
     lives: int
-    """Of agents; more than there are agents, where some came back."""
+    """Number of processes started; more than agents if some were restarted."""
     events: Sequence[str] = ()
-    """A line each; kept where something was found wrong, or asked for."""
+    """The trace, a line per entry; kept only if an invariant is broken or on request."""
 
 
 def simulate(scenario: Scenario, *, keep_events: bool = False) -> Report:
-    """Plays the scenario and checks every invariant."""
+    """Play the scenario and check every invariant."""
     complaints = StringIO()
     with (
         _folder() as root,
@@ -72,7 +72,7 @@ def simulate(scenario: Scenario, *, keep_events: bool = False) -> Report:
 
 
 def simulate_all(scenarios: Sequence[Scenario], jobs: int = 1) -> Iterator[Report]:
-    """The reports of many scenarios, in their order; whoever has seen enough closes the iterator."""
+    """Yield the reports of many scenarios in order; closing the iterator stops the rest."""
     if jobs == 1:
         yield from map(simulate, scenarios)
         return
@@ -94,7 +94,7 @@ def _folder() -> Iterator[Path]:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """When a forgotten task is closed must depend on the scenario alone."""
+    """Disable garbage collection, so that unreferenced tasks are closed at repeatable moments."""
     was_enabled = gc.isenabled()
     gc.disable()
     gc.freeze()
@@ -113,7 +113,7 @@ async def _simulate(loop: MortalLoop, world: World, complaints: StringIO, keep_e
         try:
             world.begin()
             await _until_over(world)
-            gc.collect()  # a task that failed and was forgotten says so only now
+            gc.collect()  # unreferenced failed tasks report their errors now
             return _report(world, Evidence(world, complaints.getvalue()), keep_events)
         finally:
             await _clean_up(loop, world)
@@ -133,7 +133,7 @@ def _report(world: World, evidence: Evidence, keep_events: bool) -> Report:
 
 
 async def _until_over(world: World) -> None:
-    """Until the league is over, everybody knows, and nothing more is said; or patience is at its end."""
+    """Wait until the league is over, all agents know it and no more is sent; or until the time limits."""
     scenario = world.scenario
     await asyncio.sleep(scenario.healing)
     a_match = 2 * SILENT_MATCH_SECONDS if scenario.silent else MATCH_SECONDS
@@ -143,7 +143,7 @@ async def _until_over(world: World) -> None:
 
 
 async def _look(found: Callable[[], bool], seconds: float) -> None:
-    """Looks again and again, for so long."""
+    """Poll a condition until it holds, at most `seconds`."""
     for _ in range(int(seconds / LOOK_SECONDS)):
         if found():
             return
@@ -151,7 +151,7 @@ async def _look(found: Callable[[], bool], seconds: float) -> None:
 
 
 def _standing(world: World) -> list[str]:
-    """Where the tasks of the living are."""
+    """Describe where each task of the running agents is waiting."""
     found = []
     for seat in world.seats.values():
         for task in seat.life.tasks if seat.life else ():
@@ -162,7 +162,7 @@ def _standing(world: World) -> list[str]:
 
 
 async def _clean_up(loop: MortalLoop, world: World) -> None:
-    """Ends the living and buries the dead; what they say now doesn't count."""
+    """Cancel all tasks, of running and of killed processes, ignoring their errors."""
     loop.set_exception_handler(lambda *_: None)
     await end_all([task for life in world.lives if not life.ended for task in life.tasks])
     await loop.bury()

@@ -1,10 +1,10 @@
-"""The contract of a strategy, as a test that anybody can call on a strategy of their own:
+"""The contract of a strategy, as a check for tests of your own strategy:
 
     from agent_league.testing.strategy_contract import check_strategy_contract
     check_strategy_contract(MyStrategy)
 
-Plays every game that is installed, and situations that no game has, against an opponent that plays at random. A broken
-promise is an AssertionError with a sentence.
+Plays every installed game against a random opponent, and tries observations that no game of ours has. A broken promise
+raises an AssertionError that says which one.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from agent_league.players.observation import GameRecord, Memory, Observation, St
 
 PLAYERS = ("P01", "P02")
 LONGEST_MATCH = 300
-"""Moves that a match is followed for; what a strategy does after so many, it does."""
+"""Steps after which a match is stopped."""
 STRANGE_OBSERVATIONS = 100
 FIELDS = tuple(name for name in Observation.__slots__ if name not in ("random", "rules"))
 STRANGE_WORDS = ("even", "odd", "cooperate", "defect", "rock", "x" * 1000)
@@ -38,11 +38,11 @@ MakeStrategy = Callable[[], Strategy]
 def check_strategy_contract(
     make_strategy: MakeStrategy, games: Iterable[Game] | None = None, seeds: Iterable[int] = range(2)
 ) -> None:
-    """Raises AssertionError with a sentence for the first promise that a strategy doesn't keep.
+    """Check a strategy; raises AssertionError for the first promise that it doesn't keep.
 
-    In every state it has a legal move, with the rules at hand and without; the same dice bring the same move; what it
-    is shown stays as it was; what it learned survives being written down. Without `games`: all that are installed and
-    can be played; a warning names the others.
+    It must choose a legal move in every state, with and without the rules; the same move for the same random numbers;
+    must not change the observation; and what it learned must survive a round trip through JSON. By default `games` are
+    all that are installed and can be played; a warning names the others.
     """
     assert type(make_strategy()).__doc__, "the first line of the class's docstring must say what it does"
     known = tuple(games) if games is not None else tuple(_playable_games())
@@ -66,9 +66,9 @@ def _playable_games() -> Iterator[Game]:
 
 
 class _Sitting:
-    """Two matches of one game in one seat, by two strategies in step: the second must do as the first does.
+    """Two matches of one game in one seat, by two instances of a strategy, which must choose the same moves.
 
-    Between the matches the second is made anew and given what the first has learned, where that can be saved.
+    Between the matches the second is replaced by a new one with what the first has learned, if that can be saved.
     """
 
     def __init__(self, make_strategy: MakeStrategy, game: Game, seat: int, seed: int) -> None:
@@ -146,7 +146,7 @@ def _outcome(rules: Rules, state: State, seat: int) -> str:
 
 
 def _revived(strategy: Strategy, make_strategy: MakeStrategy) -> Strategy:
-    """Another one that knows what this one has learned."""
+    """Return a new strategy that is given what this one has learned."""
     revived = make_strategy()
     restore = getattr(revived, "restore", None)
     assert restore is not None, "a strategy with saved() needs restore(saved)"
@@ -165,7 +165,7 @@ def _written_down(strategy: Any) -> Any:
 
 
 def _check_choice(strategy: Strategy, observation: Observation, seed: int) -> Move:
-    """The move, which must be legal; what was shown must be as it was."""
+    """Return the strategy's move; asserts that it is legal and that the observation is unchanged."""
     observation.random = Random(seed)  # noqa: S311 - a game, not a secret
     before = _shown(observation)
     where = f"{observation.game_type!r:.80} with {observation.legal_moves!r:.300}"
@@ -195,7 +195,7 @@ def _chosen(strategy: Strategy, observation: Observation) -> Move:
 
 
 def _check_strange_observations(make_strategy: MakeStrategy, games: Sequence[Game]) -> None:
-    """What no game of ours shows, but anybody's referee may."""
+    """Check observations that no game of ours produces, but a stranger's referee may."""
     kept = make_strategy()
     for seed in range(STRANGE_OBSERVATIONS):
         dice = Random(seed)  # noqa: S311 - a game, not a secret
@@ -237,7 +237,7 @@ def _strange_move(dice: Random) -> Move:
 
 
 def _strange_view(dice: Random) -> Any:
-    """Something, often with the names of a match of several games and rarely with what belongs under them."""
+    """Return a strange view, often with the keys of a repeated game and unsuitable values."""
     if dice.random() < 0.3:
         return dice.choice((None, 7, "board", [1, 2], {"left": 3}, {"game": {"payoffs": 7}}))
     rounds = [dice.choice(([_strange_move(dice), _strange_move(dice)], [1], 7)) for _ in range(dice.randrange(5))]
@@ -259,13 +259,13 @@ def _strange_game(dice: Random, game_type: str) -> GameRecord:
 
 
 def _check_strange_memories(make_strategy: MakeStrategy) -> None:
-    """A file that somebody spoilt may be refused; the strategy plays on all the same."""
+    """Check that a strategy plays on after restoring damaged data, whether it accepts or refuses that."""
     spoilt: Sequence[Any] = (None, 7, [], {}, {"even_odd/0": {"even": [1, 0.5]}}, {"a": {"b": [0, "x"]}}, {"a": 1})
     for saved in spoilt:
         strategy = make_strategy()
         restore = getattr(strategy, "restore", None)
         if restore is None:
             return
-        with suppress(Exception):  # to say no is one of the two good answers
+        with suppress(Exception):  # refusing damaged data is allowed
             restore(saved)
         _check_choice(strategy, Observation("even_odd", "R1M1", "P01", "P02", ("even", "odd")), 1)

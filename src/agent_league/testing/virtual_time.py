@@ -1,7 +1,7 @@
 """Virtual time: an event loop whose clock jumps to the next timer instead of waiting for it.
 
-Thirty seconds of silence pass in no time, and every wait has its exact length. For code that waits on nothing outside
-the loop: no sockets, no threads.
+A timeout of thirty seconds passes at once, and every wait has its exact length. Only for code that waits on nothing
+outside the loop: no sockets, no threads.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ START = datetime(2025, 1, 15, 10, 0, 0, tzinfo=UTC)
 
 
 class DeadlockError(AssertionError):
-    """Everybody waits, and nothing is left that could wake anybody."""
+    """All tasks wait and no timer is left that could wake one."""
 
 
 class _JumpingSelector(selectors.SelectSelector):
-    """Where the loop would sleep, time passes at once."""
+    """Advances the virtual time instead of sleeping."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 class VirtualClock:
-    """The time of day on a virtual loop; `skew` says by how many seconds this clock is wrong."""
+    """Wall clock on a virtual loop; `skew` is its error in seconds."""
 
     def __init__(self, skew: float = 0) -> None:
         self.skew = skew
@@ -57,13 +57,13 @@ class VirtualClock:
 
 
 def run_in_virtual_time(main: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end on a virtual loop."""
+    """Run a coroutine to completion on a virtual loop."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(main)
 
 
 def in_virtual_time(test: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """A test function that runs on a virtual loop."""
+    """Decorate an async test function so that it runs on a virtual loop."""
 
     @functools.wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,1 +1,1 @@
-"""The league to look at: pages, a live feed, and the same pages as files. Reads the season and never changes it."""
+"""The league's web pages, their live feed, and the same pages as files. Reads the league's state, never changes it."""

@@ -1,4 +1,4 @@
-"""What is said of an agent: its state, how it speaks, how fast it answers. Its address is nobody's business."""
+"""What pages say about an agent: its state, its protocol and its latency. Agents' addresses are never shown."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ KINDS = {AgentState.ACTIVE: "live", AgentState.SUSPENDED: "loss"}
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where an agent is in its life, and how it answers the manager at the moment."""
+    """An agent's state in words, and how it currently answers the manager."""
 
     words: str
     kind: str
     failures: int
-    """In a row, up to now."""
+    """Consecutive failed calls, up to now."""
     latency_ms: float | None
 
 
@@ -31,9 +31,9 @@ def state_of(reader: Reader, member: Member) -> State:
 
 
 def state_words(state: str, *, is_barred: bool) -> str:
-    """A state for people. What the organiser said stands, also after the end.
+    """Describe an agent's state in words; a suspension by the organiser outlasts the league.
 
-    The manager tells nobody to shut down: that state means that an agent's league is over.
+    SHUTDOWN reads "finished": the manager never shuts agents down, the state only means that the league is over.
     """
     if is_barred:
         return "suspended by the organiser"
@@ -41,12 +41,12 @@ def state_words(state: str, *, is_barred: bool) -> str:
 
 
 def latency_of(reader: Reader, member: Member) -> float | None:
-    """How long it takes to answer the manager, smoothed; None where nobody measures."""
+    """Return the agent's smoothed latency on the manager's calls; None if it was not measured."""
     found = reader.meter.peer(member.agent.endpoint) if reader.meter else None
     return None if found is None or found.smoothed is None else 1000 * found.smoothed
 
 
 def speech_of(member: Member) -> str:
-    """Its protocol, and its way of calling where that is not the documents' own."""
+    """Name the agent's protocol, and its call form if that is not the documented one."""
     style = member.how.style
     return member.how.protocol if style == PLAINLY.style else f"{member.how.protocol}, {printable(style)}"

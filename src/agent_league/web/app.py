@@ -1,7 +1,7 @@
-"""The pages behind a server: an ASGI application that the manager serves beside `/mcp`.
+"""The web pages as an ASGI application, which the manager serves beside `/mcp`.
 
-Owns paths, headers and status codes; what stands on a page is that page's business. Whatever goes wrong in one is told
-in a sentence and logged, and goes no further.
+Owns paths, headers and status codes; the content of a page belongs to its module in `pages`. An error in a page is
+logged and answered with a short notice; it never reaches the manager.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ LONGEST_SENTENCE = 500
 
 
 class Desk(Protocol):
-    """Where people do more than look."""
+    """Further routes beside the pages, such as those of people who play in the browser."""
 
     @property
     def routes(self) -> Sequence[BaseRoute]: ...
@@ -62,7 +62,7 @@ class WebApp:
         desk: Desk | None = None,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
-        """While a league runs, a page may be `patience` seconds old."""
+        """Serve the pages of `reader`; while the league runs, a cached page may be `max_age_seconds` old."""
         self._reader = reader
         self._log = log
         self._desk = desk
@@ -87,7 +87,7 @@ class WebApp:
                     headers.setdefault(name, value)
             await send(message)
 
-        # what Starlette would answer for us around this, it would answer without our frame
+        # Starlette's own exception handlers would answer without our page frame
         inner = {name: value for name, value in scope.items() if name != "starlette.exception_handlers"}
         try:
             await self._find(inner)(inner, receive, send_guarded)
@@ -99,18 +99,18 @@ class WebApp:
 
     @property
     def listeners(self) -> int:
-        """How many follow the league live."""
+        """Number of open live streams."""
         return self._live.listeners + (self._desk.listeners if self._desk else 0)
 
     async def close(self) -> None:
-        """Ends the streams that would never end by themselves."""
+        """End the live streams, which would otherwise stay open, and stop building pages."""
         await self._live.close()
         await self._shelf.close()
         if self._desk:
             await self._desk.close()
 
     async def _serve(self, page: Page, request: Request) -> Response:
-        """A page as everybody gets it now; raises NoSuchThing."""
+        """Serve a page from the cache; raises PageNotFound."""
         key: str = request.path_params.get("key", "")
 
         def read() -> Make:
@@ -129,7 +129,7 @@ class WebApp:
         return self._router
 
     def _refuse(self, scope: Scope, error: Exception) -> Response:
-        """The page for what can't be shown."""
+        """Build the notice page and status code for an error."""
         headers: dict[str, str] = {"cache-control": "no-store"}
         match error:
             case NoSuchThing():
@@ -173,7 +173,7 @@ async def _nowhere(scope: Scope, _receive: Receive, _send: Send) -> None:
 
 
 def _served(asked: Headers, found: Written, media_type: str, keeping: str) -> Response:
-    """What was found, or that it is still the same."""
+    """Answer with the content, gzipped if accepted, or with 304 if the client's copy is current."""
     headers = {"etag": f'"{found.tag}"', "cache-control": keeping, "vary": "accept-encoding"}
     if found.tag in asked.get("if-none-match", ""):
         return Response(None, 304, headers)

@@ -1,6 +1,6 @@
-"""What all our streams of server-sent events have in common: headers, pace, and the ids that listeners come back with.
+"""What all streams of server-sent events share: headers, heartbeat interval, and event ids for reconnecting listeners.
 
-An id is `boot-version`: versions count what has changed in this process, so another process' number means nothing here.
+An id is `boot-version`: versions count changes within one process, so ids of another process are ignored.
 """
 
 import secrets
@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 HEARTBEAT_SECONDS = 15.0
-"""At least so often something is said; the pages take a longer silence for a broken line (`stream.js`)."""
+"""Maximum seconds between two messages; pages treat a longer silence as a lost connection (`stream.js`)."""
 BEGIN = b"retry: 2000\n\n"
 HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no"}
 NOTHING_SEEN = -1
@@ -18,7 +18,7 @@ LONGEST_VERSION = 18
 
 
 class EventIds:
-    """The ids of the streams of one process."""
+    """Formats and parses the event ids of this process."""
 
     def __init__(self) -> None:
         self._boot = secrets.token_hex(4)
@@ -27,7 +27,10 @@ class EventIds:
         return f"{self._boot}-{version}"
 
     def seen(self, scope: Scope, newest: int) -> int:
-        """The version that a listener comes back with; NOTHING_SEEN where that is none of ours, or yet to come."""
+        """Return the version in the listener's last event id; NOTHING_SEEN if it is missing, foreign or in the future.
+
+        Read from the header `last-event-id` or the query parameter `since`.
+        """
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         last = Headers(scope=scope).get("last-event-id") or query.get("since", "")
         boot, _, version = last.partition("-")

@@ -1,4 +1,4 @@
-"""What became of a season so far, kept while it happens: the table after each round, everybody's form, the news."""
+"""History of a league, recorded from its events: ranks after each round, recent results of each player, news."""
 
 from collections import deque
 from collections.abc import Callable
@@ -24,16 +24,16 @@ from agent_league.model.results import MatchResult
 
 MOST_NEWS = 200
 MOST_REFUSED = 5
-"""So many of them may tell of somebody who was not admitted: anybody can knock, and in any words."""
+"""Maximum news items about refused registrations, which any stranger can cause and word."""
 FORM = 5
-"""So many of a player's latest results are its form."""
+"""Number of a player's latest results that are shown as its form."""
 ENOUGH = 5
-"""From so many results on, how long the rest will take is more than a guess."""
+"""Results needed before the remaining time is estimated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A player's place after a round."""
+    """A player's rank and points after a round."""
 
     rank: int
     points: int
@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Something that happened; when, unless it was before anybody here took notice."""
+    """An event with its time; None if it happened before this process listened."""
 
     number: int
     at: datetime | None
@@ -49,21 +49,21 @@ class News:
 
 
 class Chronicle:
-    """Listens to a season. `version` grows with everything that happens in it."""
+    """Listens to a league's events and keeps what pages show of the past. `version` grows with every event."""
 
     def __init__(
         self, season: Season, clock: Clock | None = None, listen: Callable[[Listener], None] | None = None
     ) -> None:
-        """`listen` is how it hears of the season, where that is not the season's own."""
+        """Listen to the league; `listen` registers a listener, by default with the league's state itself."""
         self._season = season
         self._clock = clock or SystemClock()
         self.version = 0
         self.places: list[dict[str, Place]] = []
-        """For each completed round, where every player stood after it."""
+        """For each completed round, the rank of every player after it."""
         self.news: deque[News] = deque(maxlen=MOST_NEWS)
-        """The latest, the newest last."""
+        """Latest news items, newest last."""
         self.form: dict[str, deque[MatchResult]] = {}
-        """The latest results of each player, the newest last."""
+        """Latest results of each player, newest last."""
         self.started_at: datetime | None = None
         self.ended_at: datetime | None = None
         self.store_trouble = ""
@@ -75,12 +75,12 @@ class Chronicle:
         (listen or season.listen)(self._hear)
 
     def listen(self, listener: Listener) -> None:
-        """Tells another part of the pages what happens: none of them may fail in the season's own ear."""
+        """Register a listener of the web part here instead of with the league, where its errors would do harm."""
         self._listeners.append(listener)
 
     @property
     def before(self) -> dict[str, Place]:
-        """Where everybody stood before the latest round that has a result."""
+        """Rank of every player before the latest round that has a result."""
         done = self._season.rounds_completed
         rounds = self._season.schedule.rounds
         in_play = done < len(rounds) and any(p.match_id in self._season.results for p in rounds[done].pairings)
@@ -88,7 +88,7 @@ class Chronicle:
         return self.places[last - 1] if 0 < last <= len(self.places) else {}
 
     def seconds_left(self) -> float | None:
-        """How long the rest will take at the pace so far, or None where that can't be said."""
+        """Estimate the remaining seconds at the pace so far; None if there is no basis for it."""
         since, already = self._seen_from
         season = self._season
         matches = sum(len(round_.pairings) for round_ in season.schedule.rounds)
@@ -130,7 +130,7 @@ class Chronicle:
         self._tell(now, event)
 
     def _note_pause(self, now: datetime, *, is_paused: bool) -> None:
-        """A pause is no time in which anything could be played."""
+        """Exclude the time of a pause from the pace of play."""
         if is_paused:
             self._paused_at = now
         elif self._paused_at is not None:
@@ -150,11 +150,11 @@ class Chronicle:
         for player_id in result.players:
             latest = self.form.setdefault(player_id, deque(maxlen=FORM))
             for earlier in [one for one in latest if one.match_id == result.match_id]:
-                latest.remove(earlier)  # it was void until its referee reported it
+                latest.remove(earlier)  # a void result, replaced by the referee's late report
             latest.append(result)
 
     def _catch_up(self) -> None:
-        """Plays the finished rounds of a season that was taken up once more."""
+        """Recompute ranks, recent results and news from the stored results, for a league that was resumed."""
         season = self._season
         names = {player_id: player.display_name for player_id, player in season.roster.players().items()}
         table = Table(names, season.scoring, season.league.scoring.tiebreakers)

@@ -1,4 +1,4 @@
-"""A season as it is read here: by the manager's own pages while it runs, or from the store by whoever looks later."""
+"""Read access to a league for pages, exports and commands: of the running manager, or of a league in the store."""
 
 from dataclasses import dataclass
 from itertools import takewhile
@@ -18,25 +18,25 @@ from agent_league.web.league_history import Chronicle
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """How to take part in a league that still waits."""
+    """How to register with a league that has not started, and how many agents it waits for."""
 
     endpoint: str
-    """Where to register."""
+    """The manager's endpoint."""
     players: int = 0
-    """It starts once so many are there; 0: when it is told to."""
+    """The league starts by itself once this many are registered; 0: only on the organiser's command."""
     referees: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SeatsOffered:
-    """What a person wants to know before taking a seat in the browser."""
+    """What a person is told before taking a seat in the browser."""
 
     fallback: str
     """The strategy that plays when the time is up."""
 
 
 class Reader:
-    """What pages may ask. Nothing of it changes the season."""
+    """Everything that pages may read of a league; nothing here changes it."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Reader:
         invitation: Invitation | None = None,
         seats: SeatsOffered | None = None,
     ) -> None:
-        """Only a running manager has a meter, and somewhere to register."""
+        """Give a running manager's `meter`, `invitation` and `seats`; a league read from the store has none of them."""
         self.season = season
         self.home = home
         self.paths = DataPaths(home)
@@ -64,7 +64,7 @@ class Reader:
 
     @property
     def current_round(self) -> int:
-        """The latest round that is played, or was. A manager that was started again may not have announced it yet."""
+        """The latest round that has begun; after a restart it may not have been announced again yet."""
         season, rounds = self.season, self.season.schedule.rounds
         current = season.current_round
         if current == season.rounds_completed:
@@ -79,7 +79,7 @@ class Reader:
 
     @property
     def missing(self) -> str:
-        """Who has still to come before the league starts by itself, in words; empty: nobody, or it doesn't."""
+        """The agents that the automatic start still waits for, in words; empty if none, or without automatic start."""
         if self.invitation is None or not self.invitation.players:
             return ""
         wanted, roster = self.invitation, self.season.roster
@@ -91,12 +91,12 @@ class Reader:
 
     @property
     def names(self) -> dict[str, str]:
-        """The players' names by id."""
+        """Player id -> display name."""
         return {player_id: player.display_name for player_id, player in self.season.roster.players().items()}
 
 
 def read_saved(saved: Saved, system: SystemConfig, home: Path) -> Reader:
-    """A season as the store has it; what is changed in it from here on is lost."""
+    """Read a stored league; changes made to its state afterwards are not saved."""
     with naming_damage(saved.season.league_id):
         league = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
         season = Season(league, system, saved.season, keep=lambda _: None)

@@ -1,6 +1,6 @@
-"""`/metrics` of every agent: its meter and its readings in Prometheus' form, made when somebody asks for them.
+"""`/metrics` of every agent in the Prometheus format, collected when it is requested.
 
-The table says what there is; no agent knows it, and no label holds what a stranger made up.
+One table defines all metrics. No label holds text from a stranger, which could grow without limit.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ LES = (*map(str, BOUNDS), "+Inf")
 
 
 class Kind(StrEnum):
-    """Sorts of metrics."""
+    """Prometheus metric types."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A row of the table. Its name lacks the prefix, and a counter's `_total`."""
+    """One metric. Its name is without the prefix, and without `_total` for a counter."""
 
     name: str
     kind: Kind
@@ -79,7 +79,7 @@ METRICS = (
 
 
 class Measured(Protocol):
-    """An agent that can be asked for its numbers."""
+    """An agent whose metrics can be read."""
 
     @property
     def role(self) -> Role: ...
@@ -90,21 +90,21 @@ class Measured(Protocol):
 
 
 class MetricsPage:
-    """The numbers of one agent. `listeners` says how many follow its pages, where it has any."""
+    """The metrics of one agent. `listeners` returns the number of its open live streams, if it has pages."""
 
     def __init__(self, agent: Measured, listeners: Callable[[], int] | None = None) -> None:
         self._agent = agent
         self._listeners = listeners
 
     def __call__(self, accept: str = "") -> tuple[bytes, str]:
-        """The text and its type, in the form that is asked for."""
-        from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - an agent that nobody measures
+        """Return the exposition and its content type, negotiated by the `Accept` header."""
+        from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - only needed once metrics are requested
 
         encode, content_type = choose_encoder(accept)
         return encode(self._registry), content_type
 
     def collect(self) -> Iterator["Family"]:
-        """All families of metrics, as things stand."""
+        """Yield the current metric families; called by the Prometheus registry."""
         found = self._found()
         for metric in METRICS:
             if self._agent.role in metric.roles:
@@ -156,5 +156,5 @@ def _family(metric: Metric, samples: Mapping[What, Any]) -> "Family":
 
 
 def _buckets(timing: Timing) -> list[tuple[str, float]]:
-    """Each bucket counts what the smaller ones do, too."""
+    """Return cumulative buckets, as Prometheus wants them."""
     return list(zip(LES, accumulate(timing.buckets), strict=True))

@@ -1,4 +1,4 @@
-"""What a page is: a path, a template, and what the template is told. `pages/` holds one module for each."""
+"""Definition of a page: its path, its template, and how the template's data is read. `pages` has one module each."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ Told = Mapping[str, Any]
 
 
 class NoSuchThing(Exception):
-    """What a page was asked about isn't there; the sentence says what is."""
+    """A page for a key that doesn't exist; the message names those that do. Answered with 404."""
 
 
 def no_such(kind: str, key: str, known: Sequence[str], listed: str) -> NoSuchThing:
-    """Names those that there are, or those most like it and the page on which all are `listed`."""
+    """Build the error for an unknown key: it lists the known keys, or close matches and the page `listed` if many."""
     if len(known) <= MOST_NAMED:
         return NoSuchThing(f"There is no {kind} {quoted(key)} here. There are: {', '.join(known) or 'none yet'}.")
     spelled = {name.upper(): name for name in known}
@@ -28,7 +28,7 @@ def no_such(kind: str, key: str, known: Sequence[str], listed: str) -> NoSuchThi
 
 
 def quoted(name: str) -> str:
-    """A word from outside, not too long."""
+    """Quote a name from outside, made printable and shortened."""
     shown = printable(name[:LONGEST_SHOWN])
     return f"“{shown}…”" if len(name) > LONGEST_SHOWN else f"“{shown}”"
 
@@ -53,20 +53,20 @@ class Page:
     """`schedule`, or a folder of pages, one for each key: `matches/{key}`."""
     template: str
     read: Callable[[Reader, str], Told]
-    """What the template is told, by the key, as plain data; raises NoSuchThing.
+    """Read the template's data for a key out of the league's state; raises PageNotFound.
 
-    Called on the event loop, where the season stands still: quick, and without a look at a disk.
+    Runs on the event loop, so that the state can't change meanwhile: must be quick and must not touch files.
     """
     work: Callable[[Told], Told] = _as_it_is
-    """What takes longer, files for one: from what was read to what the template is told. Runs in a thread."""
+    """Complete the data with what takes longer, such as reading files. Runs in a thread."""
     title: str = ""
-    """Its name in the menu; without one it is reached from other pages."""
+    """Its name in the menu; empty: not in the menu."""
     keys: Callable[[Reader], Iterable[str]] = _only_one
-    """All keys that there are now."""
+    """List all current keys."""
     is_settled: Callable[[Reader, str], bool] = _may_change
-    """Whether a page will not change any more."""
+    """Whether the page for a key can't change any more."""
     is_exported: bool = True
 
     def at(self, key: str) -> str:
-        """Its path for a key."""
+        """Return the path of the page for a key."""
         return self.path.replace("{key}", key)

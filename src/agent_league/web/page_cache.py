@@ -1,7 +1,7 @@
-"""Pages that are kept as they were written. They are the same for everybody, so each is made once for all who ask.
+"""Cache of rendered pages. A page is the same for every client, so each is built once for all concurrent requests.
 
-While a league runs, looking at it must not slow it down: a page is made anew at most once in `patience` seconds, those
-of a kind one after the other, and after each no other of its kind for `REST` times as long as it took.
+While a league runs, requests must not slow it down: a page is rebuilt at most once in `max_age_seconds`, pages of one
+kind one after the other, with a break after each of `REST_FACTOR` times the time it took.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 PATIENCE_SECONDS = 1.0
 REST = 2
 STALE_SECONDS = 10
-"""Latencies and failures change without being told; no page is older than that when it is asked for."""
+"""Maximum age of a page of the current version: latencies and failures change without a new version."""
 SETTLED = -1
-"""The version of what can't change any more."""
+"""Version of pages that can't change any more."""
 SETTLED_SECONDS = 60
-"""It is made anew all the same: a file that belongs to it may come late."""
+"""Maximum age of a settled page: a match file may still arrive late."""
 AT_ONCE = 2
 MOST_PAGES = 500
 MOST_BYTES = 32 * 1024 * 1024
@@ -27,21 +27,21 @@ MOST_WAITING = 100
 ZIP_LEVEL = 5
 
 Name = tuple[str, str]
-"""A page's path, which is its kind, and its key."""
+"""A page's path pattern, which is its kind, and its key."""
 
 
 class TooManyAsk(Exception):
-    """So many pages are waited for that one more would wait too long."""
+    """Too many pages are being built; answered with 503."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The bytes of something that is served, plain and compressed."""
+    """The bytes of a page or asset, plain and gzipped."""
 
     plain: bytes
     zipped: bytes
     tag: str
-    """The same for the same bytes, and only for those."""
+    """Hash of the plain bytes, for the `ETag` header."""
 
 
 Make = Callable[[], Awaitable[Written]]
@@ -55,19 +55,19 @@ class _Kept:
 
 
 def written(plain: bytes) -> Written:
-    """What is kept of a text."""
+    """Compress and hash content for serving."""
     tag = hashlib.blake2b(plain, digest_size=9).hexdigest()
     return Written(plain, gzip.compress(plain, ZIP_LEVEL, mtime=0), tag)
 
 
 def takes_gzip(accepted: str) -> bool:
-    """What a header `Accept-Encoding` says of it."""
+    """Whether an `Accept-Encoding` header allows gzip."""
     weights = dict(part.replace(" ", "").lower().partition(";q=")[::2] for part in accepted.split(","))
     return "gzip" in weights and (not weights["gzip"] or bool(weights["gzip"].strip("0.")))
 
 
 class Shelf:
-    """The pages of one league."""
+    """Cached pages of one league, limited in number and bytes; the least recently used are dropped first."""
 
     def __init__(self, patience: float = PATIENCE_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
         self._patience = patience
@@ -80,9 +80,10 @@ class Shelf:
         self._hands = asyncio.Semaphore(AT_ONCE)
 
     async def get(self, name: Name, version: int, read: Callable[[], Make], *, is_busy: bool) -> Written:
-        """The page as of this version; `is_busy` where a league runs, and an older one will do for a while.
+        """Return the page as of this version; while the league is running (`is_busy`), a slightly older one will do.
 
-        `read` is called at once where the page has to be made; what it raises costs nobody a turn.
+        `read` is called at once if the page has to be built; its errors are raised without taking a build slot.
+        Raises CacheOverloaded.
         """
         if (kept := self._fresh(name, version, is_busy=is_busy)) is not None:
             return kept
@@ -96,7 +97,7 @@ class Shelf:
         return await asyncio.shield(making)
 
     async def close(self) -> None:
-        """Makes nothing more."""
+        """Cancel all builds."""
         for making in self._making.values():
             making.cancel()
         await asyncio.gather(*self._making.values(), return_exceptions=True)
@@ -145,6 +146,6 @@ def _size(kept: _Kept) -> int:
 
 
 def _seen(task: asyncio.Task[Written]) -> None:
-    """Whoever asked may have left before it failed."""
+    """Mark a failed build's exception as seen, in case every client has disconnected."""
     if not task.cancelled():
         task.exception()

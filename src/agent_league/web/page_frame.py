@@ -1,4 +1,4 @@
-"""A page within its frame: title, menu, content. The same for a server and for files."""
+"""Renders a page inside its frame of title and menu, both for the live site and for exported files."""
 
 from functools import lru_cache
 from html import escape
@@ -11,28 +11,28 @@ from agent_league.web.site import Site
 
 MARK = "<!-- sentence -->"
 PARENTS = {"rounds": "schedule", "matches": "schedule"}
-"""Under which page of the menu others stand, where their own address doesn't say it."""
+"""Menu entry to highlight for pages whose path doesn't begin with it."""
 
 
 def read_page(page: Page, key: str, reader: Reader, site: Site) -> Told:
-    """What a page is to tell, as the season stands now; raises NoSuchThing."""
+    """Read the data of a page and its frame from the league's current state; raises PageNotFound."""
     return {**_frame(page.path, page.title, reader.title, site), **page.read(reader, key)}
 
 
 def write_page(page: Page, told: Told, site: Site) -> str:
-    """The whole text of a page; raises NoSuchThing."""
+    """Render a page from its data, completing that first; raises PageNotFound."""
     return render(page.template, site, page.work(told))
 
 
 def write_notice(title: str, sentence: str, reader: Reader, site: Site) -> str:
-    """A page that says one thing, where another was asked for: cheap, as somebody may ask for any number of them."""
+    """Render a page with one sentence, such as an error. Cheap, as anybody can request any number of missing pages."""
     before, after = _around(title, reader.title, site)
     return f"{before}{escape(readable(sentence))}{after}"
 
 
 @lru_cache(maxsize=32)
 def _around(title: str, league_title: str, site: Site) -> tuple[str, str]:
-    """What stands before and after the sentence of a notice."""
+    """Render a notice once and return the text before and after its sentence."""
     from markupsafe import Markup  # noqa: PLC0415 - comes with the templates
 
     told = {**_frame(None, title, league_title, site), "sentence": Markup(MARK)}  # noqa: S704 - our own word

@@ -1,4 +1,4 @@
-"""Templates: whatever an agent may have said is escaped, as everything else, and hidden characters are spelled out."""
+"""Renders templates. All values are escaped, and hidden characters in agents' text are shown by their codes."""
 
 import re
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 _LEFTWARD = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]+"
 LEFTWARD = re.compile(f"{_LEFTWARD}(?: +{_LEFTWARD})*")
-"""What is written from right to left."""
+"""Runs of words in a right-to-left script."""
 
 
 def render(template: str, site: Site, told: Mapping[str, Any]) -> str:
-    """A page or a part of one."""
+    """Render a template, of a page or of a part of one."""
     return _environment().get_template(template).render(site=site, **told)
 
 
 @cache
 def _environment() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - a league that nobody looks at
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - not needed until a page is requested
 
     made = Environment(
         loader=PackageLoader("agent_league.web"),
@@ -46,14 +46,14 @@ def _environment() -> "Environment":
 
 
 def readable(value: Any) -> Any:
-    """What reorders or hides text is shown by its code; lines and tabs stay. Markup is its maker's business."""
+    """Replace characters that hide or reorder text by their codes; keeps newlines and tabs, and leaves Markup alone."""
     if type(value) is not str or value.replace("\n", "").replace("\t", "").isprintable():
         return value
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in value.split("\n"))
 
 
 def isolated(sentence: str) -> "Markup":
-    """A sentence with names in it: what is written leftward doesn't carry off the numbers beside it."""
+    """Wrap right-to-left names in `<bdi>`, so that they don't reorder the numbers beside them."""
     from markupsafe import Markup, escape  # noqa: PLC0415 - comes with the templates
 
     return Markup(LEFTWARD.sub(r"<bdi>\g<0></bdi>", str(escape(readable(sentence)))))  # noqa: S704 - escaped, and our own tag

@@ -1,6 +1,6 @@
-"""Where the pages are: behind a server, or as files beside each other. Templates ask here for every link.
+"""Links between pages, for the live site and for exported files; templates get every link from here.
 
-Also the files that pages are dressed in, read once. An address that carries a file's own tag can be kept for ever.
+Also loads the static assets, once. An asset URL with the asset's own etag can be cached forever.
 """
 
 import mimetypes
@@ -15,7 +15,7 @@ from agent_league.web.page_cache import Written, written
 
 
 class Site(Protocol):
-    """Turns a path such as `matches/R1M1` into what a link says; the overview is the empty path."""
+    """Turns a page's path, such as `matches/R1M1`, into a link; the overview is the empty path."""
 
     @property
     def is_live(self) -> bool: ...
@@ -26,7 +26,7 @@ class Site(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LiveSite:
-    """Behind the manager."""
+    """Links of pages that the manager serves."""
 
     is_live: bool = True
 
@@ -39,11 +39,11 @@ class LiveSite:
 
 @dataclass(frozen=True, slots=True)
 class FileSite:
-    """As files, seen from one that lies so many folders deep."""
+    """Relative links between exported files, from a file that is `depth` folders deep."""
 
     depth: int = 0
     note: str = ""
-    """What every page says first, where the league isn't over."""
+    """Notice at the top of every page if the league isn't over."""
     is_live: bool = False
 
     def to(self, path: str) -> str:
@@ -54,19 +54,19 @@ class FileSite:
 
 
 def file_of(path: str) -> str:
-    """The file of a page within an exported site."""
+    """Return the file name of a page in an exported site."""
     return f"{path or 'index'}.html"
 
 
 @cache
 def assets() -> Mapping[str, Written]:
-    """Styles, scripts and pictures by name."""
+    """Load all styles, scripts and images, by file name."""
     folder = files("agent_league.web") / "static"
     return {file.name: written(file.read_bytes()) for file in folder.iterdir() if file.is_file()}
 
 
 def type_of(name: str) -> str:
-    """What a browser takes a file for."""
+    """Return the content type of an asset by its file name."""
     if name.endswith(".js"):
         return "text/javascript; charset=utf-8"
     return mimetypes.guess_type(name)[0] or "application/octet-stream"

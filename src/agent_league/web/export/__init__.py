@@ -1,1 +1,1 @@
-"""A league as files: a static site, tables, one document."""
+"""Exports a league as files: a static site, CSV tables, a JSON document."""

@@ -1,7 +1,7 @@
-"""The pages of a league as a folder of files: for a disk, or for any web server to hand out.
+"""Exports the pages of a league as a static site, for reading from disk or for any web server.
 
-Made of the same table of pages as the live site. A folder is written to only where it is empty or an earlier export,
-which a file of ours in it says.
+Uses the same pages as the live site. Writes only into an empty folder or into an earlier export, which is recognised by
+its manifest.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,12 +21,12 @@ from agent_league.web.pages import PAGES
 from agent_league.web.site import FileSite, file_of
 
 MANIFEST = "agent-league-export.json"
-"""In every exported folder: what was written, so that it can be written again, and nothing else is touched."""
+"""Lists the files of an export, so that the next one replaces these and touches nothing else."""
 
 NOT_MADE = "This page could not be made when the league was exported."
 
 Place = tuple[int, str]
-"""A page of PAGES by its number, and a key; can be sent to another process."""
+"""Index of a page in PAGES and a key; can be pickled for another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class Written:
     path: str
     size: int
     assets: frozenset[str] = frozenset()
-    """The styles and scripts that it needs."""
+    """Names of the styles and scripts that it needs."""
     problem: str = ""
-    """Why it is not the page that it should be."""
+    """The error if the page could not be rendered."""
 
 
 @dataclass(frozen=True, slots=True)
 class _NotingSite(FileSite):
-    """Knows what was asked for."""
+    """Collects the names of the assets that a page links to."""
 
     assets: set[str] = field(default_factory=set)
 
@@ -53,7 +53,7 @@ class _NotingSite(FileSite):
 
 
 def places(reader: Reader) -> list[Place]:
-    """All pages that are exported."""
+    """List all pages to export."""
     return [
         (number, key)
         for number, page in enumerate(PAGES)
@@ -64,9 +64,9 @@ def places(reader: Reader) -> list[Place]:
 
 
 def write_places(reader: Reader, folder: Path, wanted: Iterable[Place], note: str = "") -> Iterator[Written]:
-    """Writes pages, each with the note; one that turns out to have nothing to tell is left out.
+    """Write pages, each with the note at its top; a page that doesn't exist is left out.
 
-    One that can't be made says so in its place: the others are worth having.
+    A page that fails to render is replaced by a notice, so that the rest of the site is still exported.
     """
     for number, key in wanted:
         page = PAGES[number]
@@ -76,21 +76,21 @@ def write_places(reader: Reader, folder: Path, wanted: Iterable[Place], note: st
             text = write_page(page, read_page(page, key, reader, site), site)
         except NoSuchThing:
             continue
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is one page of many
+        except Exception as error:  # noqa: BLE001 - one failed page must not end the export
             problem = f"{error!r:.200}"
             text = write_notice("Not there", NOT_MADE, reader, FileSite(path.count("/"), note))
         yield _write(folder, path, text.encode(), frozenset(site.assets), problem)
 
 
 def write_assets(folder: Path, pages: Iterable[Written]) -> Iterator[Written]:
-    """The styles and scripts that pages need; what only a server can do is left out with its script."""
+    """Write the assets that the exported pages need; scripts of the live site alone are not among these."""
     static = files("agent_league.web") / "static"
     for name in sorted({name for page in pages for name in page.assets}):
         yield _write(folder, f"static/{name}", (static / name).read_bytes())
 
 
 def claim(folder: Path, *, force: bool) -> list[str]:
-    """Makes the folder ours; the files that an earlier export wrote there. Raises a UserError where others' are."""
+    """Mark the folder as an export and return the files of an earlier one; raises UserError if it holds other files."""
     earlier = read_object(_target(folder, MANIFEST))
     if earlier is None and folder.exists():
         if not folder.is_dir():
@@ -107,7 +107,7 @@ def claim(folder: Path, *, force: bool) -> list[str]:
 
 
 def finish(folder: Path, written: Sequence[Written], earlier: Iterable[str], league_id: str) -> None:
-    """Takes away what the earlier export had and this one hasn't, and notes what there is now."""
+    """Delete files of the earlier export that this one doesn't have, and write the manifest."""
     now = {file.path for file in written}
     for name in set(earlier) - now:
         if _is_inside(name):
@@ -125,7 +125,7 @@ def _sign(folder: Path, names: Sequence[str], league_id: str | None) -> None:
 
 
 def _is_inside(name: str) -> bool:
-    """Whether a file that a manifest names can be one of ours."""
+    """Whether a path from a manifest can be a file of an export; a manifest may have been tampered with."""
     parts = PurePosixPath(name).parts
     return (
         0 < len(parts) <= 3
@@ -145,7 +145,7 @@ def _write(folder: Path, path: str, content: bytes, assets: frozenset[str] = fro
 
 
 def _target(folder: Path, path: str) -> Path:
-    """Where a file of ours belongs: never behind a link, which may lead to anybody's files."""
+    """Return a file's path in the folder; raises UserError for a symbolic link, which may lead to other files."""
     target = folder
     for part in PurePosixPath(path).parts:
         target /= part

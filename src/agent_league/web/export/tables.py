@@ -1,6 +1,6 @@
-"""A league as plain data for other programs: one document, and the tables that are cut from it.
+"""A league as plain data for other programs: one JSON document, and CSV tables made from it.
 
-The fields and columns stand in docs/watching.md and stay; what is new comes at the end.
+Fields and columns are documented in docs/watching.md and stay stable; new ones are added at the end.
 """
 
 import csv
@@ -17,13 +17,13 @@ from agent_league.web.league_reader import Reader
 
 SCHEMA_VERSION = "1.0.0"
 FORMULA = re.compile(r"""(^|[,;|])(?=[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20])""")
-"""Where a spreadsheet takes a formula to begin, in wide letters too: it may cut cells at other marks than ours."""
+"""Where a spreadsheet may see a formula, full-width characters included: also after other separators than ours."""
 
 Row = Mapping[str, Any]
 
 
 def document(reader: Reader, exported_at: str) -> dict[str, Any]:
-    """All that there is to know of a league, but for what was said in its matches."""
+    """Build the document of a league: settings, standings, matches and agents, without the matches' messages."""
     return {
         "schema_version": SCHEMA_VERSION,
         "exported_at": exported_at,
@@ -146,11 +146,11 @@ TABLES: Mapping[str, Mapping[str, Callable[[Row], Any]]] = {
         "tolerated": _joined("tolerated", "; "),
     },
 }
-"""The columns of each table, in order, and what stands in them."""
+"""The columns of each table in order, with the function that reads a cell."""
 
 
 def table_csv(told: Mapping[str, Any], name: str) -> str:
-    """One table of a document as CSV with a heading; a missing value is an empty cell."""
+    """Format one table of a document as CSV with a header row; a missing value is an empty cell."""
     columns: Sequence[str] = tuple(TABLES[name])
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
@@ -164,8 +164,8 @@ def _cells(row: Row, columns: Iterable[Callable[[Row], Any]]) -> list[Any]:
 
 
 def defused(text: str) -> str:
-    """A stranger's words as a spreadsheet or a terminal may have them: no line break, no control, no formula.
+    """Make a stranger's text safe for spreadsheets and terminals: no line breaks, control characters or formulas.
 
-    What would be reckoned with begins with an apostrophe.
+    An apostrophe is put before what a spreadsheet would evaluate.
     """
     return FORMULA.sub(r"\1'", printable(text))

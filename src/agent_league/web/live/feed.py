@@ -1,8 +1,8 @@
-"""The live feed: the overview's sections as server-sent events, for as long as somebody listens.
+"""The live feed: the overview's sections as server-sent events.
 
-A message holds the sections that changed since the one that the listener saw last, each of them whole: nothing can
-drift, and whoever reads slowly misses what was in between and nothing else. Messages are made, and compressed, once for
-all who are equally far; of a listener only the number of its last one is kept.
+A message holds every section that changed since the listener's last message, each in full: nothing can drift, and a
+slow listener only misses intermediate states. Messages are built and compressed once for all listeners at the same
+version; per listener only the version of its last message is kept.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ from agent_league.web.site import Site
 
 TICK_SECONDS = 0.25
 REST = 5
-"""After a message nothing is made for so many times as long as it took."""
+"""After a refresh, wait this many times as long as it took."""
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 HEARTBEAT = b": still here\nevent: beat\ndata:\n\n"
-"""A comment, and an event for scripts, which don't see comments."""
+"""A comment, and an event because scripts don't see comments."""
 
 
 class Form(StrEnum):
-    """How sections are told: as the parts of a page, or as data."""
+    """Format of the sections: HTML fragments for pages, or JSON data for programs."""
 
     HTML = "html"
     JSON = "json"
@@ -44,12 +44,12 @@ class Form(StrEnum):
 
 @dataclass(slots=True)
 class _State:
-    """A section as it was read last."""
+    """A section's data as last read, and its encodings."""
 
     section: Section
     data: Data | None = None
     version: int = 0
-    """When it last changed."""
+    """Version of the feed at its last change."""
     read_at: float = 0
     told: dict[Form, bytes] = field(default_factory=dict)
 
@@ -64,7 +64,7 @@ class _Listener:
 
 
 class Live:
-    """An ASGI endpoint."""
+    """ASGI endpoint of the live feed."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Live:
         tick: float = TICK_SECONDS,
         most: int | None = None,
     ) -> None:
-        """At most `most` may listen: a quarter of all connections, unless it is said, or agents would find no room."""
+        """Limit listeners to `max_listeners`, by default a quarter of all connections, to leave room for agents."""
         self._reader = reader
         self._site = site
         self._log = log
@@ -85,7 +85,7 @@ class Live:
         self._read_version = NOTHING_SEEN
         self._states = [_State(section) for section in SECTIONS]
         self._messages: dict[tuple[Form, bool, int], bytes] = {}
-        """Those of this version, by what the listener has seen."""
+        """Messages of the current version, by format, compression and the version that the listener has seen."""
         self._busy = asyncio.Lock()
         self._listeners: set[_Listener] = set()
         self._addresses: Counter[str] = Counter()
@@ -114,15 +114,15 @@ class Live:
             leaving.cancel()
             self._listeners.discard(listener)
             self._addresses[address] -= 1
-            self._addresses += Counter()  # forgets those with none
+            self._addresses += Counter()  # drops addresses without listeners
 
     @property
     def listeners(self) -> int:
-        """How many listen now."""
+        """Number of connected listeners."""
         return len(self._listeners)
 
     async def close(self) -> None:
-        """Lets everybody go, once they have heard how it ended."""
+        """End all streams after a last message with the final state."""
         if self._ticking:
             self._ticking.cancel()
             await asyncio.gather(self._ticking, return_exceptions=True)
@@ -174,7 +174,7 @@ class Live:
             self._ticking = asyncio.create_task(self._tick())
 
     async def _tick(self) -> None:
-        """Looks for news while somebody listens, and wakes all of them together."""
+        """Refresh the sections at intervals while there are listeners, and wake those that are behind."""
         now = asyncio.get_running_loop().time
         while self._listeners:
             began = now()
@@ -187,13 +187,13 @@ class Live:
     async def _look(self) -> None:
         try:
             await self._refresh()
-        except Exception as error:  # noqa: BLE001 - the next look may do better
+        except Exception as error:  # noqa: BLE001 - the next refresh may succeed
             if self._log and repr(error) != self._trouble:
                 self._log.error("live_failed", error=repr(error)[:500])
             self._trouble = repr(error)
 
     async def _refresh(self) -> None:
-        """Reads what may have changed, and has it ready in the forms that are listened to."""
+        """Read the sections that may have changed and encode changed ones in all formats in use."""
         async with self._busy:
             version, now = self._reader.chronicle.version, asyncio.get_running_loop().time()
             has_news = version != self._read_version
@@ -210,7 +210,7 @@ class Live:
                 await self._tell(form, changed)
 
     def _read(self, state: _State) -> bool:
-        """Whether a section is another now."""
+        """Read a section's data; return whether it changed."""
         state.read_at = asyncio.get_running_loop().time()
         data = state.section.read(self._reader)
         if data == state.data:
@@ -226,7 +226,7 @@ class Live:
                 state.told[form] = text
 
     async def _message(self, listener: _Listener) -> tuple[bytes, int]:
-        """All that a listener hasn't seen, and the version that this is."""
+        """Return the message with everything the listener hasn't seen, and its version."""
         async with self._busy:
             wanted = (listener.form, listener.is_zipped, listener.seen)
             if wanted not in self._messages:
@@ -254,7 +254,7 @@ def _told(form: Form, state: _State, site: Site) -> bytes:
 
 
 def _deflated(message: bytes) -> bytes:
-    """A piece of a gzip stream that leans on nothing before it, so that every listener's stream can hold it."""
+    """Compress a message independently of earlier ones, so that it fits into every listener's gzip stream."""
     packer = zlib.compressobj(5, zlib.DEFLATED, -zlib.MAX_WBITS)
     return packer.compress(message) + packer.flush(zlib.Z_FULL_FLUSH)
 

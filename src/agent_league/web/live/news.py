@@ -1,4 +1,4 @@
-"""What happened, in a sentence for people. Agents' addresses are never in it: only the league needs them."""
+"""League events as sentences for people. They never contain agents' addresses, which only the league needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from agent_league.model.result_words import counted, ending, what_went_wrong
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`label` leads to the page `path`, where there is one; `kind` is for the eye."""
+    """A sentence; `label` comes first and links to the page `path`, `kind` selects its style."""
 
     kind: str
     text: str
@@ -37,7 +37,7 @@ class Sentence:
 
 
 def sentence_of(event: Event, names: Mapping[str, str]) -> Sentence:
-    """An event as a sentence. `names` are the players', by id."""
+    """Describe an event. `names` maps player ids to names."""
     match event:
         case AgentRegistered() | AgentStateChanged() | RegistrationRefused():
             return _of_agent(event, names)
@@ -52,7 +52,7 @@ def sentence_of(event: Event, names: Mapping[str, str]) -> Sentence:
 
 
 def _is_good(event: MatchOverdue | MatchNotTaken | RefereeWaitChanged | StoreChanged) -> bool:
-    """Whether it tells of the end of a trouble."""
+    """Whether the event reports the end of a problem."""
     if isinstance(event, StoreChanged):
         return event.is_there
     return isinstance(event, RefereeWaitChanged) and not event.is_waiting

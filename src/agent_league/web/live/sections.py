@@ -1,4 +1,4 @@
-"""The parts of the overview, each as plain data: what its template shows, and what programs get as JSON."""
+"""The sections of the overview as plain data, for their templates and for programs that read the feed as JSON."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ SHOWN_NEWS = 40
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part: how it is read, its template, and how many seconds it may rest when nothing has happened."""
+    """One section of the overview: how its data is read, and its template."""
 
     name: str
     read: Callable[[Reader], Data]
     template: str
     rest: float | None = None
-    """None: it changes only when something happens in the season."""
+    """Read the section this often; None: only after events of the league."""
 
 
 def read_progress(reader: Reader) -> Data:
-    """How far the league is."""
+    """Read the league's phase, counts and times."""
     season, chronicle, invitation = reader.season, reader.chronicle, reader.invitation
     left = chronicle.seconds_left()
     return {
@@ -64,7 +64,7 @@ def read_progress(reader: Reader) -> Data:
 
 
 def read_standings(reader: Reader) -> Data:
-    """The table, with everybody's movement since the last round and form."""
+    """Read the standings, with each player's movement since the last round and recent results."""
     season, before, form = reader.season, reader.chronicle.before, reader.chronicle.form
     members = {member.agent_id: member for member in season.roster.of(Role.PLAYER)}
     return {
@@ -86,7 +86,7 @@ def read_standings(reader: Reader) -> Data:
 
 
 def read_round(reader: Reader) -> Data:
-    """The round that is played, or was played last, with its matches in their states."""
+    """Read the current or latest round with its matches and their states."""
     season, names = reader.season, reader.names
     rounds = season.schedule.rounds
     if not rounds:
@@ -100,7 +100,7 @@ def read_round(reader: Reader) -> Data:
 
 
 def read_feed(reader: Reader) -> Data:
-    """What happened, the newest first."""
+    """Read the latest news, newest first."""
     names = reader.names
     latest = list(reader.chronicle.news)[-SHOWN_NEWS:]
     items = []
@@ -120,7 +120,7 @@ def read_feed(reader: Reader) -> Data:
 
 
 def read_agents(reader: Reader) -> Data:
-    """Who takes part, and how well they answer: who is in trouble first, then referees, then players."""
+    """Read all agents and how well they answer: first those with problems, then referees, then players."""
     in_hand = reader.season.matches_in_hand() if reader.season.phase is Phase.RUNNING else {}
     members = sorted(reader.season.roster, key=_order)
     return {"rows": [_agent(reader, member, in_hand.get(member.agent_id, 0)) for member in members]}
@@ -188,7 +188,7 @@ def _agent(reader: Reader, member: Member, in_hand: int) -> Data:
 
 
 def _rounded(milliseconds: float) -> float:
-    """Two digits say enough, and stay the same for longer."""
+    """Round to two digits, so that the section changes less often."""
     return float(f"{milliseconds:.2g}")
 
 

@@ -1,1 +1,1 @@
-"""What the page of a match is made of: positions drawn, and what was said."""
+"""The parts of a match's page: drawn positions and the conversation."""

@@ -1,6 +1,6 @@
-"""The conversation of a match: what referee and players said to each other, in order, with times, tries and errors.
+"""The conversation of a match: the messages between referee and players, in order, with times, attempts and errors.
 
-From a match file's transcript to plain data; whatever an entry is, it is told as far as it can be.
+Read from a match file's transcript, which may be a stranger's: malformed entries are shown as far as possible.
 """
 
 import json
@@ -22,11 +22,11 @@ from agent_league.referee.transcript import in_order
 T = TypeVar("T")
 
 MOST_ENTRIES = 200
-"""In a page; of more, the first and the last."""
+"""Maximum entries in a page; of a longer conversation the first and the last are shown."""
 LAST_ENTRIES = 50
 LONGEST_JSON = 4000
 ROOMY_JSON = 1500
-"""From so many letters on, long lists in a message are told by their ends."""
+"""Above this length, long lists in a message are shortened to their ends."""
 DEEPEST = 16
 ENDS = 4
 MORE = "..."
@@ -45,25 +45,25 @@ STATES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A message there or back, a failure, a draw, or the state that the match went into."""
+    """A message sent or received, a failure, a draw, or a change of the match's state."""
 
     kind: str
     """`sent`, `received`, `failed`, `drawn`, `state`, `gap`."""
     text: str
-    """The message's name, what was drawn, the state."""
+    """The message type, what was drawn, or the state."""
     gist: str = ""
-    """What an answer comes down to."""
+    """The essence of an answer: the move, or whether the player joins."""
     side: int | None = None
-    """The player's."""
+    """The player's seat: 0 or 1."""
     since: str = ""
-    """How long after the beginning."""
+    """Time since the match began."""
     latency: str = ""
     attempt: int = 1
     code: str = ""
     code_name: str = ""
     why: str = ""
     notes: tuple[str, ...] = ()
-    """What was put up with, and a token that was missing or wrong."""
+    """Tolerated deviations, and a token that was missing or wrong."""
     json: str = ""
 
     @property
@@ -72,12 +72,12 @@ class Entry:
 
     @property
     def is_bad(self) -> bool:
-        """Whether it tells of something that went wrong."""
+        """Whether the entry is a failure or carries an error code."""
         return self.kind == "failed" or bool(self.code)
 
 
 def conversation(content: Mapping[str, Any], most: int | None = MOST_ENTRIES) -> list[Entry]:
-    """All that was said in a match; of more than `most` entries the first and the last, with a gap that says so."""
+    """Read the conversation of a match; of more than `most` entries the first and the last, with a gap between them."""
     players = _object(content.get("players"))
     sides = {str(players.get(role)): side for side, role in enumerate(ROLES)}
     both = list(in_order(content))
@@ -91,7 +91,7 @@ def conversation(content: Mapping[str, Any], most: int | None = MOST_ENTRIES) ->
 
 
 def pretty(value: Any, width: int = WIDTH) -> str:
-    """JSON as people read it: what fits into a line stands in one."""
+    """Format JSON for people: objects and lists that fit into a line stay on one line."""
     return "\n".join(_lines(value, "", width))
 
 
@@ -157,7 +157,7 @@ def _name(message: Any) -> str:
 
 
 def _gist(message: Any) -> str:
-    """The move, or whether it joins."""
+    """Return an answer's move, or whether the player joins."""
     said = _object(message)
     said = {**_object(said.get("play")), **said}
     found = next((said[name] for name in GISTS if name in said), None)
@@ -169,7 +169,7 @@ def _brief(value: Any, longest: int) -> str:
 
 
 def _json(message: Any) -> str:
-    """A message as far as a page has room for it; a stranger's may be of any size, and costs no more than others."""
+    """Format a message for a page, cut to a maximum length at a bounded cost, however large a stranger made it."""
     size = len(orjson.dumps(message, default=str, option=orjson.OPT_NON_STR_KEYS))
     reduced = _Reduced(LONGEST_JSON, by_ends=size > ROOMY_JSON)
     text = without_addresses(pretty(reduced.of(message)))
@@ -178,7 +178,7 @@ def _json(message: Any) -> str:
 
 
 class _Reduced:
-    """A value cut down before it is written: to so many letters, to a depth, and long lists to their ends."""
+    """Cuts a value before it is formatted: to a number of letters, to a depth, and long lists to their ends."""
 
     def __init__(self, room: int, *, by_ends: bool = True) -> None:
         self._room = room
@@ -210,7 +210,7 @@ class _Reduced:
         return shown if len(shown) == len(text) else f"{shown}{MORE}"
 
     def _within(self, items: Iterable[T]) -> Iterator[T]:
-        """As many as there is room for when they come."""
+        """Yield items while there are letters left."""
         return takewhile(lambda _: self._room > 0, items)
 
 

@@ -1,4 +1,4 @@
-"""Scenes as HTML and SVG. Colours and sizes are the style sheet's (`scene.css`); every text is escaped on its way."""
+"""Draws scenes as HTML and SVG. Colours and sizes are in `scene.css`; every text is escaped."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,29 +10,29 @@ from agent_league.games.shared_views import amount, signed
 from agent_league.model.names import printable
 
 UNIT = 40
-"""The width of a cell."""
+"""Width and height of a board's cell, in SVG units."""
 HALF = UNIT // 2
 MARGIN = 4
 STICK = 14
 LABEL = 64
 FEW = 10
-"""Heaps that are smaller than this are as wide, so that they stay where they are."""
+"""Minimum width of heaps in sticks, so that a shrinking heap doesn't move."""
 SIDES = ("a", "b")
 NAMES = ("PLAYER_A", "PLAYER_B")
 NOTHING = Markup("")
 SHAPES = ("circle", "path", "rect")
-"""Elements with nothing inside."""
+"""SVG elements that have no content."""
 TO_COME = Markup('<span aria-hidden="true">?</span><span class="unseen">not known</span>')
 
 
 def draw_scene(scene: Scene, names: Sequence[str] = NAMES) -> Markup:
-    """A scene for a page; `names` are what the two sides are called."""
+    """Draw a scene; `names` are those of the two sides."""
     said = _element("p", scene.said, "said") if scene.said else NOTHING
     return _element("div", _joined(_drawn(part, names) for part in scene.parts) + said, "scene")
 
 
 def draw_rounds(rounds: Rounds, names: Sequence[str] = NAMES, steps: Mapping[int, int] | None = None) -> Markup:
-    """The table of rounds; `steps` says which step a round ended with, for a link to it."""
+    """Draw the table of rounds; `steps` maps a round to its last step, for a link to it."""
     paid = any(row.paid for row in rounds.rows)
     heads = _element("th", "round", "number", scope="col")
     for side, name in zip(SIDES, names, strict=True):
@@ -84,7 +84,7 @@ def _squares(wide: int, high: int) -> Markup:
 
 
 def _holes(wide: int, high: int) -> Markup:
-    """Rows of holes: each the dots of a line that is nothing but dots."""
+    """Draw rows of holes, each row as one dotted line."""
     ground = _element("rect", cls="ground", x=-2, y=-2, width=wide + 4, height=high + 4, rx=8)
     rows = "".join(f"M{HALF} {y}H{wide}" for y in range(HALF, high, UNIT))
     return ground + _element("path", cls="holes", d=rows, stroke_dasharray=f"0 {UNIT}")
@@ -97,7 +97,7 @@ def _disc(cell: Cell, x: int, y: int) -> Markup:
 
 
 def _mark(cell: Cell, x: int, y: int) -> Markup:
-    """A cross, a ring, or whatever letter it is."""
+    """Draw a cell's mark: a cross, a ring, or any other letter as text."""
     side = "" if cell.side is None else SIDES[cell.side]
     edge = UNIT - 4
     below = _element("rect", cls="won", x=x + 2, y=y + 2, width=edge, height=edge, rx=4) if cell.is_winning else NOTHING
@@ -120,7 +120,7 @@ def _tile(tile: Tile, names: Sequence[str]) -> Markup:
 
 
 def _heaps(heaps: Heaps) -> Markup:
-    """Sticks in rows: those that are left, and those that were just taken."""
+    """Draw heaps as rows of sticks: those left, and those just taken."""
     most = max(heap.left + heap.taken for heap in heaps.heaps)
     side = "" if heaps.side is None else SIDES[heaps.side]
     inside = _joined(_heap(heap, number, side) for number, heap in enumerate(heaps.heaps))
@@ -169,7 +169,7 @@ def _word(kind: str, x: int, y: int, text: str) -> Markup:
 
 
 def _element(name: str, inside: Any = "", cls: str = "", **attributes: Any) -> Markup:
-    """An element of HTML or SVG; everything in it is escaped but Markup."""
+    """Build an HTML or SVG element; everything in it is escaped except Markup."""
     if cls:
         attributes = {"class": cls, **attributes}
     start = name + "".join(f' {key.replace("_", "-")}="{_said(value)}"' for key, value in attributes.items())
@@ -178,7 +178,7 @@ def _element(name: str, inside: Any = "", cls: str = "", **attributes: Any) -> M
 
 
 def _said(value: Any) -> Markup:
-    """Somebody's words: neither markup nor anything that reorders or hides text."""
+    """Escape a value's text and show hidden characters by their codes; Markup is returned as it is."""
     return value if isinstance(value, Markup) else escape(printable(str(value)))
 
 

@@ -1,4 +1,4 @@
-"""The pages, one module each; a new one is a line here and a template."""
+"""The pages, one module each; a new page needs a line here and a template."""
 
 from agent_league.web.page import Page
 from agent_league.web.pages.cross_table import CROSS_TABLE

@@ -1,6 +1,6 @@
-"""The cross table: everybody against everybody, in the order of the standings.
+"""The cross table: each player's results against every other, in the order of the standings.
 
-Two hundred players have 39,800 cells, so these are put together here and not in the template.
+Two hundred players have 39,800 cells; building these here is faster than in the template.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -16,22 +16,22 @@ from agent_league.web.page import Page, Told
 from agent_league.web.site import Site
 
 MOST_NAMED = 60
-"""Up to so many players each cell says all of its result by itself; in a larger table its row and column must do."""
+"""Up to this many players each cell gets its own accessible label; larger tables would get too big."""
 SELF = '<td class="self"></td>'
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Everybody's cells; addresses come from the site that they are shown on."""
+    """The cells of the cross table; links depend on the site on which it is shown."""
 
     rows: Sequence[StandingsRow]
     schedule: Schedule
     results: Mapping[str, MatchResult]
     given_out: Set[str]
-    """The matches that have a referee."""
+    """Ids of matches that have a referee."""
 
     def lines(self, site: Site) -> Iterator[tuple[StandingsRow, Markup]]:
-        """Each player with its cells."""
+        """Yield each player's row with its rendered cells."""
         place = {row.player_id: at for at, row in enumerate(self.rows)}
         cells: list[list[str]] = [[""] * len(place) for _ in place]
         is_named = len(place) <= MOST_NAMED
@@ -50,7 +50,7 @@ class Grid:
 
 
 def _name(own: str, sign: Sign, other: str, match_id: str) -> str:
-    """What is seen stands first in it, for whoever says what to click."""
+    """Build a cell's accessible label; it begins with the visible letter, as speech control needs."""
     return f' aria-label="{sign.letter}: {escape(own)} {sign.verb} {escape(other)}, match {escape(match_id)}"'
 
 

@@ -1,4 +1,4 @@
-"""The game that the league plays: its rules in its own words, its parameters, and how moves are asked for."""
+"""The page of the league's game: its rules, its parameters, and the messages that ask for moves."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def read(reader: Reader, _: str) -> Told:
 
 
 def work(told: Told) -> Told:
-    """Loads the game, which may be a large library's."""
+    """Load the game, which may be slow, and add its rules and parameters."""
     game_type = told["game_type"]
     parameters = {**_registered(told["home"], game_type), **told["own_parameters"]}
     try:
@@ -41,7 +41,7 @@ def work(told: Told) -> Told:
 
 
 def _registered(home: Path, game_type: str) -> dict[str, Any]:
-    """What the registry of the SHARED folder sets for the game."""
+    """Return the game's parameters from the games registry of the SHARED folder."""
     try:
         return ConfigLoader(home).load_games_registry().parameters(game_type)
     except ConfigError:

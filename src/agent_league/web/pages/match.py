@@ -1,6 +1,6 @@
-"""A match: who met, how it ended, the game step by step, and what referee and players said to each other.
+"""The page of a match: its players, its result, the game step by step, and the conversation.
 
-Of a match that is not over there are the players and its state alone: what was played is nobody's business yet.
+A match that is not over shows only its players and state, since its moves are still secret.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from agent_league.web.match.drawing import draw_rounds, draw_scene
 from agent_league.web.page import NoSuchThing, Page, Told
 
 MOST_STEPS = 301
-"""Positions in a page."""
+"""Maximum positions in a page."""
 
 
 def read(reader: Reader, key: str) -> Told:
@@ -62,7 +62,7 @@ def read(reader: Reader, key: str) -> Told:
 
 
 def work(told: Told) -> Told:
-    """Reads the match's file, and plays it again."""
+    """Read the match file and replay the match."""
     result: MatchResult | None = told["recorded"]
     if result is None:
         return {**told, "file": None}
@@ -113,7 +113,7 @@ def _ending(result: MatchResult | None, player_id: str) -> str:
 
 
 def _reason(found: Mapping[str, Any] | None, result: MatchResult, told: str) -> str:
-    """How it ended: in the words of its file, where these are what counts, else in the league's."""
+    """Return how the match ended: in the match file's words if its result counts, otherwise in the league's."""
     counts = found and result.reported == (str(result.outcome), result.winner)
     said = without_addresses(str((found["result"].get("reason") if found and counts else None) or told)[:500])
     return said[:1].upper() + said[1:]
@@ -125,7 +125,7 @@ def _parameters(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _timing(found: Mapping[str, Any] | None) -> dict[str, str] | None:
-    """When a match began and how long it took."""
+    """Return when a match began and how long it took."""
     states = objects((found or {}).get("lifecycle"))
     moments = [moment for item in states if (moment := parse_utc(str(item.get("at"))))]
     if not moments:
@@ -135,7 +135,7 @@ def _timing(found: Mapping[str, Any] | None) -> dict[str, str] | None:
 
 
 def _draw(found: Mapping[str, Any] | None) -> dict[str, str] | None:
-    """What the referee promised before the first question, and showed after the last."""
+    """Return the commitment and the revealed seed of the match's draws."""
     told = (found or {}).get("draw")
     if not isinstance(told, dict):
         return None

@@ -1,4 +1,4 @@
-"""The overview of a league: how far it is, the table, the round that is played, what happened, and who takes part."""
+"""The overview of a league: progress, standings, current round, news and agents."""
 
 from agent_league.web.league_reader import Reader
 from agent_league.web.live.sections import SECTIONS

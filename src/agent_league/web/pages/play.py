@@ -1,4 +1,4 @@
-"""Taking a seat: what is played here, whether there is room, and a form for a name."""
+"""The page on which a person takes a seat: the game, whether there is room, and a form for a name."""
 
 from agent_league.games.registry import load_game
 from agent_league.league.state import Phase
@@ -25,7 +25,7 @@ def read(reader: Reader, _: str) -> Told:
 
 
 def work(told: Told) -> Told:
-    """A source's game may take seconds to load."""
+    """Load the game's title and summary, which may take seconds."""
     try:
         game = load_game(told["game_type"])
     except Exception:  # noqa: BLE001 - not installed here, or somebody else's package that can't be loaded

@@ -1,4 +1,4 @@
-"""A player: its results, how it came to stand where it stands, and how it plays."""
+"""The page of a player: its results, its points and ranks over the rounds, and its habits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,11 +20,11 @@ from agent_league.web.player.habits import Played, habits_of
 from agent_league.web.player.opponent_notes import notes_of
 
 FORM = 10
-"""The latest results that show in what form a player is."""
+"""Number of latest results shown as a player's form."""
 MOST_FILES = 200
-"""Of the latest matches so many are read,"""
+"""Maximum match files to read, latest first."""
 MOST_BYTES = 16 * 1024 * 1024
-"""and not more than this of them."""
+"""Maximum total size of the match files to read."""
 
 
 def read(reader: Reader, key: str) -> Told:
@@ -63,7 +63,7 @@ def read(reader: Reader, key: str) -> Told:
 
 
 def work(told: Told) -> Told:
-    """Adds the charts, and what the files know."""
+    """Add the charts, and what match files and the player's history tell."""
     player_id, history = told["player_id"], told["history"]
     opponents = {match["match_id"]: match["opponent_id"] for match in told["matches"]}
     finished = [(match["result"], match["referee_id"]) for match in told["matches"] if match["result"]]
@@ -81,7 +81,7 @@ def work(told: Told) -> Told:
 
 
 def _filed(paths: DataPaths, league_id: str, finished: Sequence[tuple[MatchResult, str | None]]) -> list[Played]:
-    """Finished matches, oldest first; the latest with their files, as far as they lie here."""
+    """Return the finished matches, oldest first; the latest with their files, as far as these exist here."""
     room, found = MOST_BYTES, []
     for at, (result, referee_id) in enumerate(reversed(finished)):
         room -= _size(paths.match(league_id, result.match_id))
@@ -118,7 +118,7 @@ def _match(reader: Reader, pairing: Pairing, player_id: str) -> dict[str, Any]:
 
 
 def _duels(matches: Iterable[Mapping[str, Any]], standings: Sequence[StandingsRow]) -> list[dict[str, Any]]:
-    """The record against each opponent, in the order of the standings."""
+    """Build the player's record against each opponent, in the order of the standings."""
     by_opponent: dict[str, list[Mapping[str, Any]]] = {}
     for match in matches:
         by_opponent.setdefault(match["opponent_id"], []).append(match)
@@ -136,7 +136,7 @@ def _duel(row: StandingsRow, matches: list[Mapping[str, Any]]) -> dict[str, Any]
 
 
 def _points_chart(places: Sequence[Place], leaders: Sequence[Place]) -> Any:
-    """From nothing, before the first round, to the points after the last completed one."""
+    """Draw the points after each completed round, from 0 before the first, beside the leader's."""
     if not places:
         return None
     own, best = [0, *(place.points for place in places)], [0, *(place.points for place in leaders)]

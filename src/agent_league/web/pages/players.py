@@ -1,4 +1,4 @@
-"""All players in the order of the standings: how they stand, how they speak, and what was put up with."""
+"""The page of all players in the order of the standings, with their protocol and tolerated deviations."""
 
 from typing import Any
 

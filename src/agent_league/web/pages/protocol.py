@@ -1,4 +1,4 @@
-"""The protocol: methods, messages and error codes, and each message with its fields, schema and an example."""
+"""The pages of the protocol: methods, messages and error codes; each message with its fields, schema and an example."""
 
 from collections.abc import Iterable
 
@@ -51,7 +51,7 @@ def read_message(_: Reader, key: str) -> Told:
 
 
 def work_message(told: Told) -> Told:
-    """Makes the schema, which takes a moment the first time."""
+    """Describe the message; building its schema takes a moment the first time."""
     found = describe(told["key"])
     return {**told, "message": found, "page_title": found.message_type, "coded": coded}
 

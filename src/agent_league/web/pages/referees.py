@@ -1,4 +1,4 @@
-"""The referees: how much they have done, what they have in hand, and how it ended under them."""
+"""The page of the referees: their finished and running matches, and how these ended."""
 
 from collections import Counter
 from typing import Any
@@ -26,7 +26,7 @@ def read(reader: Reader, _: str) -> Told:
 
 
 def work(told: Told) -> Told:
-    """Counts what became of the matches that each was given."""
+    """Count the outcomes of the matches of each referee."""
     results, counts = told["results"], Counter[tuple[str, str]]()
     in_hand: dict[str, list[str]] = {}
     for match_id, referee_id in told["assigned"].items():
@@ -61,7 +61,7 @@ def _line(reader: Reader, member: Member) -> dict[str, Any]:
 
 
 def _waiting(reader: Reader) -> int:
-    """Matches of the rounds that are played for which no referee was free yet."""
+    """Count the matches of open rounds that have no referee yet."""
     season = reader.season
     rounds = season.schedule.rounds[season.rounds_completed : reader.current_round]
     return sum(pairing.match_id not in season.assigned for round_ in rounds for pairing in round_.pairings)

@@ -1,4 +1,4 @@
-"""The schedule: all rounds in short, and each round with its matches. Before the start, what it would be."""
+"""The pages of the schedule: all rounds in short, and each round with its matches; before the start, a preview."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ def read(reader: Reader, _: str) -> Told:
 
 
 def work(told: Told) -> Told:
-    """Counts what became of the matches, round by round."""
+    """Count the outcomes of the matches of each round."""
     schedule, results = told["schedule"], told["results"]
     return {
         **told,

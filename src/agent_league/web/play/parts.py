@@ -1,7 +1,7 @@
-"""What a person at a seat is shown, as parts of a page: the move that is wanted, the last match, the table, the news.
+"""The parts of the page at which a person plays: the requested move, the last match, the standings, news and rules.
 
-`read` copies it out of the season and the mailbox on the event loop; `write` draws it in a thread, for a game's
-pictures are anybody's. Views and moves are the referee's words.
+`read_seat` copies the data on the event loop; `render_parts` renders it in a thread, because a game's drawing code may
+be anybody's and slow. Views and moves come from the referee.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ PARTS = ("now", "last", "table", "news", "rules")
 MOST_OPTIONS = 300
 MOST_ON_BOARD = WIDEST * WIDEST
 FEW_OPTIONS = 12
-"""More than these can be filtered."""
+"""With more options than this, the page offers a filter."""
 LONGEST_NAME = 60
 NEIGHBOURS = 2
 KEYS = 9
@@ -37,30 +37,30 @@ KEYS = 9
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A move to be clicked: the place of it in the referee's list, from 1 on."""
+    """A move to click; `place` is its position in the referee's list of legal moves, from 1."""
 
     place: int
     name: str
     key: str
-    """The key that plays it; none: too many have one."""
+    """Keyboard key that plays it; empty if there are too many options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A cell of a board, and the move that a click on it makes."""
+    """A cell of a board and the move that a click on it plays."""
 
     cell: Cell
     place: str
     mark: str
-    """What lies there, in words."""
+    """The cell's content in words."""
     option: Option | None = None
     is_button: bool = False
-    """Of several cells with the same move one is a button; the others follow it."""
+    """Of several cells with the same move, only one is the button."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Something to be drawn."""
+    """A position to draw, as one seat sees it."""
 
     game_type: str
     view: Any
@@ -74,7 +74,7 @@ class Position:
 
 
 def read(guest: Guest) -> Told:
-    """Everything that there is to show now."""
+    """Read everything that the seat's page shows now."""
     season, chair = guest.reader.season, guest.chair
     turn = next(iter(guest.turns), None)
     rows = season.standings() if chair.has_joined else ()
@@ -110,7 +110,7 @@ def read(guest: Guest) -> Told:
 
 
 def write(told: Told, site: Site) -> dict[str, str]:
-    """The parts by their names."""
+    """Render all parts: name -> HTML."""
     more = {**told, "rules_text": for_people(told["rules"].get("how_to_play", ""))}
     clean = told["without_secrets"]
     if told["turn"]:
@@ -128,7 +128,7 @@ def write(told: Told, site: Site) -> dict[str, str]:
 
 
 def said(told: Told) -> str:
-    """What is announced to whoever doesn't look."""
+    """Describe the current state for screen readers."""
     if told["failure"]:
         return "Your seat is gone."
     if told["turn"]:
@@ -139,7 +139,7 @@ def said(told: Told) -> str:
 
 
 def _asked(seen: Observation, opponent: str, clean: Any) -> dict[str, Any]:
-    """The position in which a move is wanted, and the moves."""
+    """Build the data of an open turn: the position and the moves to choose from."""
     legal = seen.legal_moves
     position = _drawn(Position(seen.game_type, clean(seen.view), seen.seat, opponent), legal)
     if is_long(legal):
@@ -187,7 +187,7 @@ def _result(game: GameRecord, seen: Observation | None, opponent: str, clean: An
 
 
 def _drawn(position: Position, legal: Sequence[Move], *, clickable: bool = True) -> dict[str, Any]:
-    """A board as cells, which may be clicked; else the game's scene, and in words what a scene doesn't say."""
+    """Build the data of a position: clickable cells for a board, otherwise the scene, plus text for what these lack."""
     scene = staged(position.game_type, position.view, position.seat, position.last)
     parts = tuple(part for part in scene.parts if not _is_blank(part)) if scene else ()
     board = next((part for part in parts if isinstance(part, Board)), None) if clickable else None
@@ -207,7 +207,7 @@ def _drawn(position: Position, legal: Sequence[Move], *, clickable: bool = True)
 
 
 def _in_words(position: Position, scene: Scene | None) -> str:
-    """The picture as text where there is no scene, or where it pays to know what pays."""
+    """Return the position as text if there is no scene or if there are payoffs; for repeated games the score."""
     view = position.view
     game = view.get("game", view) if isinstance(view, Mapping) else view
     if scene is None or (isinstance(game, Mapping) and game.get("payoffs")):
@@ -219,7 +219,7 @@ def _in_words(position: Position, scene: Scene | None) -> str:
 
 
 def _you_are(position: Position, board: Board) -> str:
-    """What tells a seat its mark: the line of the picture, unless there are discs, which have no letters on them."""
+    """Return the sentence that tells the player its mark: from the text view, or a fixed one for discs."""
     if board.is_round:
         return "Your discs look like this."
     lines = drawn(position.game_type, position.view, position.seat).splitlines()
@@ -231,7 +231,7 @@ def _is_blank(part: Part) -> bool:
 
 
 def _spots(board: Board, legal: Sequence[Move], seat: int) -> list[list[Spot]]:
-    """The lowest empty cell of a move is its button."""
+    """Build the rows of cells; the lowest empty cell of a move becomes its button."""
     options: dict[tuple[int, int], Option] = {}
     buttons: dict[int, tuple[int, int]] = {}
     for y, row in enumerate(board.rows):
@@ -258,7 +258,7 @@ def _place_of(move: Move | None, legal: Sequence[Move]) -> int | None:
 
 
 def _named(board: Board, x: int, y: int) -> str:
-    """Where a cell is: in a column that has a name (it may count from 0) by its height, else in a row from the top."""
+    """Name a cell by column and height if columns have names (these may start at 0), otherwise by row and column."""
     if board.columns:
         return f"column {board.columns[x]}, height {len(board.rows) - y}"
     return f"row {y + 1}, column {x + 1}"
@@ -271,7 +271,7 @@ def _mark(board: Board, cell: Cell, seat: int) -> str:
 
 
 def around(rows: Sequence[StandingsRow], own_id: str) -> list[StandingsRow | int]:
-    """The table near a player: the first one, how many are left out (never just one), those around it."""
+    """Select the standings near a player: the first row, the number of rows left out (never 1), the neighbours."""
     own = next((index for index, row in enumerate(rows) if row.player_id == own_id), 0)
     first, end = own - NEIGHBOURS, own + NEIGHBOURS + 1
     return list(rows[:end]) if first <= 2 else [rows[0], first - 1, *rows[first:end]]

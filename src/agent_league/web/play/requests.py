@@ -1,7 +1,7 @@
-"""Requests of people who play: to take a seat, to see it live, to move. What they may do is the business of `guests`.
+"""HTTP requests of people who play in the browser: take a seat, follow it live, play a move. The rules are in `seats`.
 
-The handle in the address is the right to play. What happens is told as a stream of whole parts, each with the number of
-its last change: whoever comes back is told what has changed since.
+The handle in the URL is the right to play. Changes are streamed as whole parts, each with the version of its last
+change, so that a page that reconnects gets only what changed since.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ MOST_TABS = 8
 LONGEST_BODY = 4096
 PRIVATE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 OWN_PAGES = ("same-origin", "none")
-"""What a browser says of a request that a page of ours makes, or nobody's."""
+"""Allowed values of `sec-fetch-site`: requests from our own pages, or not from any page."""
 UNKNOWN = "There is no such seat here, or not any more: seats end with their league."
 
 
 class SeatDesk:
-    """The seats of one league behind its pages."""
+    """Routes to the browser seats of one league."""
 
     def __init__(self, seats: Seats) -> None:
         self._seats = seats
@@ -51,7 +51,7 @@ class SeatDesk:
 
     @property
     def listeners(self) -> int:
-        """Streams that are open now."""
+        """Number of open streams."""
         return self._seats.tabs
 
     async def close(self) -> None:
@@ -125,18 +125,18 @@ class SeatDesk:
 
 
 class Shown:
-    """What a guest is shown, drawn once for all pages on its seat."""
+    """The rendered parts of a seat, shared by all pages that are open on it."""
 
     def __init__(self, guest: Guest) -> None:
         self.guest = guest
         self.version = -1
         self._parts: dict[str, tuple[str, int]] = {}
         self._told: Told = {}
-        """What the parts were made of."""
+        """The data from which the parts were rendered."""
         self._lock = asyncio.Lock()
 
     async def parts(self) -> Mapping[str, tuple[str, int]]:
-        """Each part as it is now, with the version at which it changed last."""
+        """Return each part's current HTML with the version of its last change; renders again if the seat changed."""
         async with self._lock:
             if self.version != self.guest.version:
                 version, told = self.guest.version, read(self.guest)
@@ -147,7 +147,7 @@ class Shown:
             return dict(self._parts)
 
     def facts(self) -> dict[str, Any]:
-        """What the page's script wants to know of these very parts; how much time is left, at this moment."""
+        """Return what the page's script needs beside the parts: the open turn with its remaining time, announcement."""
         turn, span, told = self._told["turn"], self._told["span"], self._told
         left = self.guest.chair.mailbox.seconds_left(turn) if turn else 0.0
         return {
@@ -163,7 +163,7 @@ def _framed(guest: Guest, parts: Mapping[str, tuple[str, int]], handle: str) -> 
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    """The JSON object of a request that a page of ours has made, or a program; raises an HTTPException."""
+    """Read a request's JSON object; raises HTTPException if it is too large, no object, or sent by a foreign page."""
     if request.headers.get("sec-fetch-site", "none") not in OWN_PAGES:
         raise HTTPException(403, "only a page of this very server may do that", PRIVATE)
     body = bytearray()

@@ -1,7 +1,7 @@
-"""Seats for people: whoever looks on may take one and plays through it, with nothing but its handle.
+"""Browser seats: a person takes one, gets its handle, and plays through it as a player of the league.
 
-Owns who sits where, and how many may; what a person is shown is the business of `parts`, requests that of
-`desk`. Who makes the players behind the seats knows ports and files: that is `Chairs`.
+Owns the seats and their limits. `parts` renders them, `requests` handles HTTP; the players behind the seats come from
+a SeatPlayerFactory, which knows about ports and files.
 """
 
 import asyncio
@@ -33,24 +33,24 @@ from agent_league.web.league_reader import Reader
 
 MOST_SEATS = 16
 MOST_OF_ONE = 8
-"""Of one network address, behind which there may be a class of people."""
+"""Maximum seats per network address; a whole class may share one."""
 LONGEST_NAME = 40
 JOIN_SECONDS = 8.0
 AWAY_SECONDS = 60.0
-"""Whose page has been gone for so long is not waited for: a league has others in it."""
+"""After this long without an open page, the fallback plays at once instead of making the league wait."""
 WATCH_SECONDS = 3600.0
 MOST_NEWS = 12
 LONGEST_NEWS = 300
 HANDLE = re.compile(r"tok-[A-Za-z0-9_-]{22}", re.ASCII)
-"""128 random bits, in the form of a token: those are struck out of every log."""
+"""128 random bits in the form of a token, because tokens are removed from every log."""
 
 
 class NoSeat(Exception):
-    """Nobody can sit down now; the sentence says why."""
+    """A seat can't be taken; the message says why, in words for people."""
 
 
 class Chair(Protocol):
-    """A player of the league that is played through its mailbox."""
+    """A player of the league whose moves are given through a mailbox."""
 
     mailbox: Mailbox
     player: Player | None
@@ -68,19 +68,19 @@ class Chair(Protocol):
 
 
 class Chairs(Protocol):
-    """Makes chairs, and finds those again that an earlier process has made. A key is all that it knows of a handle."""
+    """Creates the players behind seats and restores those of an earlier process. `key` is the hash of a handle."""
 
     def new(self, key: str, name: str) -> Chair: ...
     def known(self) -> Sequence[str]: ...
     def again(self, key: str) -> tuple[str, Chair] | None:
-        """The name and the chair of somebody who sat here before this process; None: nobody did."""
+        """Return the name and player of a seat that an earlier process created; None if there is none."""
         ...
 
     def forget(self, key: str) -> None: ...
 
 
 class Guest:
-    """A person at a seat. `version` grows with everything that there is to see."""
+    """A seat at which a person plays in the browser. `version` grows with every visible change."""
 
     def __init__(self, chair: Chair, name: str, reader: Reader, address: str = "") -> None:
         self.chair = chair
@@ -89,10 +89,10 @@ class Guest:
         self.address = address
         self.version = 0
         self.tabs = 0
-        """Pages that are open on this seat."""
+        """Number of pages open on this seat."""
         self.round: RoundAnnounced | None = None
         self.answered: tuple[Turn, Move] | None = None
-        """The latest move of a match that goes on."""
+        """Latest move in the current match."""
         self.seen: Observation | None = None
         self.news: deque[str] = deque(maxlen=MOST_NEWS)
         self.is_closed = False
@@ -109,13 +109,13 @@ class Guest:
 
     @property
     def last(self) -> tuple[GameRecord, Observation | None] | None:
-        """The match that ended last, and the last that was seen of it."""
+        """The match that ended last, and its last observation."""
         games = self.chair.games
         return self._last or ((games[-1], None) if games else None)
 
     @property
     def turns(self) -> list[Turn]:
-        """Those that wait for a move, the most urgent first."""
+        """Turns that wait for a move, most urgent first."""
         return [] if self.is_closed else sorted(self.chair.mailbox.open_turns, key=lambda turn: turn.closes)
 
     @property
@@ -123,7 +123,7 @@ class Guest:
         return not self.tabs and asyncio.get_running_loop().time() - self._left_at >= AWAY_SECONDS
 
     def span(self, turn: Turn) -> float:
-        """How many seconds a turn had in all."""
+        """Return how many seconds a turn had in total."""
         return self._spans.get(turn.turn_id, self.chair.mailbox.seconds_left(turn))
 
     def called(self, player_id: str | None) -> str:
@@ -131,7 +131,7 @@ class Guest:
         return f"{name} ({player_id})" if name else str(player_id)
 
     def come(self) -> None:
-        """A page is opened."""
+        """Count a page as opened."""
         self.tabs += 1
 
     def go(self) -> None:
@@ -139,7 +139,7 @@ class Guest:
         self._left_at = asyncio.get_running_loop().time()
 
     def move(self, turn_id: str, move: Move) -> Played:
-        """Answers a turn; raises a Refusal."""
+        """Answer a turn with a move; raises Refusal."""
         played = self.chair.mailbox.move(turn_id, move)
         turn = self.chair.mailbox.turn(turn_id)
         if turn and (self.answered is None or self.answered[0] is not turn):
@@ -149,14 +149,14 @@ class Guest:
         return played
 
     async def change(self, known: int, seconds: float) -> None:
-        """Waits for something that isn't known yet, so long."""
+        """Wait until the version differs from `known`, at most `seconds`."""
         if self.version == known and not self.is_closed:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._changed.wait()
 
     async def close(self) -> None:
-        """Ends the player; whoever looks sees the end first."""
+        """End the player and let open pages show it."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -165,16 +165,16 @@ class Guest:
         self.note_change()
 
     def note_change(self) -> None:
-        """There is something else to see."""
+        """Increase the version and wake all streams."""
         self.version += 1
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def _sit(self) -> None:
-        """Follows what happens, from the registration on."""
+        """Join the league, then handle the player's events until cancelled."""
         after = 0
         if not self.chair.has_joined:
-            with suppress(Exception):  # why it failed stands in the chair
+            with suppress(Exception):  # the player keeps its failure for the page
                 await self.chair.join()
         self._tasks.append(asyncio.create_task(self._read_rules()))
         while True:
@@ -213,25 +213,25 @@ class Guest:
 
 
 class Seats:
-    """All people who play in this league from a browser."""
+    """All browser seats of a league, by the hashes of their handles."""
 
     def __init__(self, reader: Reader, chairs: Chairs) -> None:
         self.reader = reader
         self._chairs = chairs
         self._guests: dict[str, Guest] = {}
-        """By the hashes of their handles: how long it takes to compare those tells nothing of a handle."""
+        """Keyed by the hash of the handle: the timing of a lookup reveals nothing about a handle."""
         self._arriving: dict[str, str] = {}
-        """The addresses of those who wait for a place."""
+        """Client addresses of seats whose player is still registering."""
         self._is_closed = False
         reader.chronicle.listen(self._hear)
 
     @property
     def tabs(self) -> int:
-        """Pages that are open on all of them."""
+        """Number of pages open on all seats."""
         return sum(guest.tabs for guest in self._guests.values())
 
     async def take(self, name: str, address: str) -> str:
-        """A seat for somebody; its handle. Raises NoSeat."""
+        """Take a seat and return its handle; raises SeatUnavailable."""
         name = name.strip()
         if not is_showable(name) or not 1 <= len(name) <= LONGEST_NAME:
             raise NoSeat(f"A name has 1 to {LONGEST_NAME} characters that people can see.")
@@ -248,7 +248,7 @@ class Seats:
         return handle
 
     def find(self, handle: str) -> Guest | None:
-        """Whose handle this is; after a restart of the manager too, as long as the league goes on."""
+        """Find the seat of a handle, after a restart of the manager too; None if there is none."""
         return self._at(_key(handle)) if HANDLE.fullmatch(handle) else None
 
     async def close(self) -> None:
@@ -268,7 +268,7 @@ class Seats:
         return self._guests.get(key)
 
     def _hear(self, event: Event) -> None:
-        """What people wait for; and a league that goes on finds its players, whether or not their pages are open."""
+        """Update the seats on league events; restores all known seats when a league starts or resumes."""
         match event:
             case LeagueStarted() | LeagueResumed():
                 for key in self._chairs.known():
@@ -293,7 +293,7 @@ class Seats:
         raise NoSeat(why)
 
     def _check_league(self, name: str) -> None:
-        """What the league would say, in words for people, and before anything is started for them."""
+        """Check what the league would refuse before starting a player; raises SeatUnavailable."""
         season = self.reader.season
         if not season.is_open:
             raise NoSeat("The league takes no new players now.")

@@ -1,6 +1,6 @@
-"""How a player has answered its referees: how fast, and what went wrong, also where that lost it no match.
+"""How a player has answered its referees: response times and failures, including those that cost it no match.
 
-From the transcripts of its matches. What a file says is anybody's, and counts as far as it can be read.
+Read from the transcripts of its matches, which may be strangers' files: what can't be read is skipped.
 """
 
 import statistics
@@ -13,7 +13,7 @@ from agent_league.model.names import printable
 from agent_league.web.player.habits import Played
 
 MOST_MATCHES = 12
-"""Of one kind of trouble, so many matches are named."""
+"""Matches listed for one kind of failure."""
 INVITATION = "handle_game_invitation"
 WORDS: Mapping[str, str] = {
     ErrorCode.TIMEOUT_ERROR: "no answer in time",
@@ -29,7 +29,7 @@ WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that went wrong so often; `matches` are the latest of those in which it did."""
+    """One kind of failure and how often it occurred; `matches` are the latest in which it did."""
 
     code: str
     words: str
@@ -39,16 +39,16 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """To the questions for a move: `asked` so often, of them `again` after a failure; times are of what came."""
+    """Answers to move requests: the number of requests, `again` of them repeated after a failure, and answer times."""
 
     asked: int
     again: int
     median_ms: float | None
     slowest_ms: float | None
     slowest_in: str
-    """The match of the slowest."""
+    """The match with the slowest answer."""
     troubles: tuple[Trouble, ...]
-    """The most frequent first; invitations count, too."""
+    """Failures, most frequent first, including those on invitations."""
 
 
 def answers_of(player_id: str, played: Iterable[Played]) -> Answers:
@@ -83,7 +83,7 @@ def answers_of(player_id: str, played: Iterable[Played]) -> Answers:
 
 
 def _is_for_a_move(entry: Mapping[str, Any]) -> bool:
-    """A question whose answer is a move; notices need none, and are marked by their names."""
+    """Whether an entry belongs to a move request: neither an invitation nor a notice (`notify_...`)."""
     method = str(entry.get("method"))
     return method != INVITATION and not method.startswith("notify_")
 

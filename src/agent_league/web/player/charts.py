@@ -1,4 +1,4 @@
-"""Line charts as SVG: colours are the style sheet's, and what a chart shows is told in words as well."""
+"""Line charts as SVG. Colours are in the style sheet; each chart has a text summary for screen readers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ from markupsafe import Markup, escape
 WIDTH, HEIGHT = 380, 210
 LEFT, RIGHT, TOP, BOTTOM = 38, 14, 12, 34
 MOST_DOTS = 40
-"""With more points than that a line says it better."""
+"""With more points than this, only the last one gets a dot."""
 MOST_MARKS = 6
 NICE_STEPS = (1, 2, 5)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What is drawn: a value for each step."""
+    """A line of a chart: one value per step."""
 
     values: Sequence[int]
     kind: str = "own"
-    """What the style sheet knows it by: `own`, or `other` for what it is compared with."""
+    """CSS class: `own`, or `other` for a line to compare with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Steps count from `first`; `lowest` and `highest` are the ends of what is measured. Ranks have 1 at the top."""
+    """Labels and ranges of both axes; steps count from `first_step`. Inverted, the lowest value is at the top."""
 
     across: str
     up: str
@@ -46,7 +46,7 @@ class Axes:
 
 
 def line_chart(name: str, title: str, summary: str, axes: Axes, lines: Sequence[Line]) -> Markup:
-    """A chart; `name` tells it from others on its page, `summary` says what it shows to whoever doesn't see it."""
+    """Draw a chart; `name` must be unique on the page, `summary` describes it for screen readers."""
     parts = [
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}-title {name}-desc">',
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(summary)}</desc>',
@@ -59,7 +59,7 @@ def line_chart(name: str, title: str, summary: str, axes: Axes, lines: Sequence[
 
 
 def marks(low: int, high: int) -> list[int]:
-    """Round numbers from one end to the other, few enough to be read; both ends of a short scale."""
+    """Choose at most a few round numbers between two ends as axis marks; both ends of a short scale."""
     step, power = 1, 1
     while (high - low) / step > MOST_MARKS:
         at = NICE_STEPS.index(step // power)

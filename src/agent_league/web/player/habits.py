@@ -1,6 +1,6 @@
-"""How a player plays, as far as anybody can know from its finished matches.
+"""Playing habits of a player: move frequencies, openings and reactions, counted over its finished matches.
 
-Moves come from what the league recorded of a match, else from the match's file. Nothing here knows a game.
+Moves come from the recorded result's details, otherwise from the match file. Independent of any game.
 """
 
 from collections import Counter, defaultdict
@@ -20,12 +20,12 @@ MOST_REPLIES = 3
 LONGEST_MOVE = 32
 
 Steps = list[Mapping[str, Any]]
-"""Step by step: player id -> move."""
+"""One mapping per step: player id -> move."""
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A finished match, and its file where it could be read."""
+    """A finished match, and its file if that could be read."""
 
     result: MatchResult
     file: Mapping[str, Any] | None
@@ -33,7 +33,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How often something was done, beside whatever else was done in its place."""
+    """How often a move was played, and its share among the alternatives."""
 
     what: str
     count: int
@@ -42,7 +42,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What a player does after something."""
+    """What a player plays after a certain event."""
 
     after: str
     count: int
@@ -51,20 +51,20 @@ class Reaction:
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """From so many `moves` in so many `matches`; of the rest nobody knows the moves."""
+    """A player's habits, counted over the matches whose moves are known."""
 
     matches: int
     moves: int
     shares: Sequence[Share]
     openings: Sequence[Share]
     after_result: Sequence[Reaction]
-    """How it opens the match after one that it won, drew or lost."""
+    """Its first move in the match after one that it won, drew or lost."""
     after_opponent: Sequence[Reaction]
-    """What follows a move of the opponent's in the same match."""
+    """Its reply to an opponent's move in the same match."""
 
 
 def habits_of(player_id: str, played: Iterable[Played]) -> Habits:
-    """Of the player in these matches, oldest first."""
+    """Analyse a player's habits in these matches, which must be in order, oldest first."""
     known = [(match.result, steps) for match in played if (steps := _steps(match))]
     moves: Counter[str] = Counter()
     openings: Counter[str] = Counter()
@@ -92,7 +92,7 @@ def habits_of(player_id: str, played: Iterable[Played]) -> Habits:
 
 
 def shares_of(counts: Mapping[str, int], most: int = MOST_SHOWN) -> list[Share]:
-    """The most frequent first; the rest of them together last."""
+    """Compute the share of each count, most frequent first; rare ones are summed up as the last."""
     total = sum(counts.values())
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     shown = ordered if len(ordered) <= most + 1 else ordered[:most]
@@ -108,7 +108,7 @@ def _reactions(found: Mapping[str, Counter[str]]) -> list[Reaction]:
 
 
 def _replies(player_id: str, steps: Steps) -> Iterator[tuple[str, str]]:
-    """The opponent's latest move that was seen, and what the player did then."""
+    """Yield each move of the player with the opponent's latest move before it."""
     seen: str | None = None
     for step in steps:
         if player_id in step and seen is not None:
@@ -118,7 +118,7 @@ def _replies(player_id: str, steps: Steps) -> Iterator[tuple[str, str]]:
 
 
 def _steps(match: Played) -> Steps | None:
-    """The moves of a match: among the details of its result, in either form in which referees report them, or filed."""
+    """Read a match's moves from the result's details, in either form that referees report, or from the match file."""
     details, filed = match.result.details, (match.file or {}).get("moves")
     for moves in (details.get("moves"), filed):
         if isinstance(moves, list) and all(isinstance(step, Mapping) for step in moves):
@@ -130,9 +130,9 @@ def _steps(match: Played) -> Steps | None:
 
 
 def _word(move: Any) -> str:
-    """A move for people: text as it is, anything else as JSON."""
+    """Format a move for people: text as it is, anything else as JSON."""
     try:
         text = move if isinstance(move, str) else orjson.dumps(move, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:  # what was read from a database may hold what no JSON has
+    except TypeError:  # values from a database may not be JSON
         text = repr(move)
     return printable(text if len(text) <= LONGEST_MOVE else f"{text[:LONGEST_MOVE]}…")

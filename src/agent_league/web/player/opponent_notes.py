@@ -1,4 +1,4 @@
-"""What a player has noted about its opponents, from its own `history.json`, once nobody can use it any more."""
+"""What a player has learned about its opponents, from its `history.json`; shown only once the league is over."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,19 +17,20 @@ OUTCOMES = ("WIN", "DRAW", "LOSS", "TECHNICAL_LOSS")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What it makes of one opponent."""
+    """What a player has learned about one opponent."""
 
     opponent_id: str
     games: int
     moves: Sequence[Share]
     transitions: Sequence[Share]
-    """Which move follows which."""
+    """Frequencies of the opponent's moves after its previous ones."""
 
 
 def notes_of(file: Path, display_name: str, league_id: str, opponents: Mapping[str, str]) -> list[Note]:
-    """Of this player, about its matches in this league (match id -> opponent); none where they aren't in the file.
+    """Read a player's notes about its matches in this league; `opponents` maps match ids to opponents.
 
-    A memory may reach over several leagues, in which the same id is somebody else: only what belongs here is counted.
+    A history file may span several leagues, in which an id means different players: only this league's matches count.
+    Returns nothing if the file is missing, too large or another player's.
     """
     try:
         if file.stat().st_size > LARGEST_FILE:

@@ -1,6 +1,6 @@
-"""The messages of both protocols as people read them: fields in words, a JSON Schema, and an example that fits it.
+"""Descriptions of the messages of both protocols: fields in words, a JSON Schema, and a valid example.
 
-All of it is made from the models that the league itself reads and writes with.
+All of it is generated from the models with which the league itself reads and writes messages.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ from agent_league.web.protocol.samples import SENDERS_V1, resolved, sample
 
 Schema = Mapping[str, Any]
 V1_KEY = f"{PROTOCOL_V1}."
-"""Before the key of a message of the older protocol: some types are in both."""
+"""Prefix of the key of a v1 message, as some message types exist in both protocols."""
 DEEPEST = 6
 
 SENDERS: Mapping[Caller, str] = {
@@ -57,7 +57,7 @@ OWN_WORDS: Mapping[str, str] = {
     "attempts": "How often it was asked.",
     "fallback": "Why the move is not the model's own; null where it is.",
 }
-"""What the fields mean that no tool has."""
+"""Descriptions of fields that the tool descriptions don't cover."""
 V1_WORDS: Mapping[str, str] = {
     "protocol": "Always league.v1.",
     "league_id": "The league, as a UUID.",
@@ -114,12 +114,12 @@ CODE_WORDS: Mapping[ErrorCode, str] = {
     ErrorCode.DUPLICATE_REGISTRATION: "somebody is registered under this name already",
     ErrorCode.INVALID_TIMESTAMP: "a moment that is not ISO-8601 in UTC, ending in Z or +00:00",
 }
-"""What each code of the league protocol means."""
+"""Meaning of each error code of the league protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a message, also one inside another: `player_meta.display_name`."""
+    """A field of a message; nested fields have dotted names: `player_meta.display_name`."""
 
     name: str
     kind: str
@@ -129,7 +129,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A message type in words."""
+    """Description of a message type."""
 
     key: str
     message_type: str
@@ -146,7 +146,7 @@ class Description:
 
 @cache
 def summaries() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
-    """Protocol -> its messages: key, type, and what each is for."""
+    """Return protocol -> its messages, each as key, type and purpose."""
     older = tuple((f"{V1_KEY}{name}", name, _says(model.__doc__)) for name, model in sorted(v1.MESSAGES.items()))
     newer = tuple((name, name, _says(model.__doc__)) for name, model in sorted(v2.MESSAGES.items()))
     return {PROTOCOL_V2: newer, PROTOCOL_V1: older}
@@ -154,7 +154,7 @@ def summaries() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
 
 @cache
 def describe(key: str) -> Description:
-    """A message by its key, one of those in `summaries`."""
+    """Describe a message by its key, one of those in `summarise_messages`."""
     if key.startswith(V1_KEY):
         return _older(key.removeprefix(V1_KEY))
     model = v2.MESSAGES[key]
@@ -186,7 +186,7 @@ def json_text(value: Any) -> str:
 
 
 def coded(text: str) -> Markup:
-    """Words in which `what stands between such marks` is code."""
+    """Escape a text and turn what is between backticks into `<code>`."""
     parts = printable(" ".join(text.split())).split("`")
     marked = (f"<code>{escape(part)}</code>" if at % 2 else str(escape(part)) for at, part in enumerate(parts))
     return Markup("".join(marked))  # noqa: S704 - each part was escaped
@@ -201,7 +201,7 @@ def _says(words: str | None) -> str:
 
 
 def _sender(asked: Iterable[Method], answers: Iterable[Method]) -> str:
-    """Who says it, in an example."""
+    """Return the sender for a message's example."""
     callers = [method.caller for method in asked]
     if callers:
         is_referee = any(method.name == "register_referee" for method in asked)
@@ -230,7 +230,7 @@ def _meaning(model: str, name: str, more: Mapping[str, str]) -> str:
 
 
 def _object_in(part: Schema, root: Schema) -> tuple[Schema | None, str]:
-    """The object that a field holds, itself or in a list, and how that shows in the names of its fields."""
+    """Return the object schema inside a field, directly or in a list, and the suffix for its name: "" or "[]"."""
     for option in part.get("anyOf", (part,)):
         found = resolved(option, root)
         if found.get("type") == "array":
@@ -243,7 +243,7 @@ def _object_in(part: Schema, root: Schema) -> tuple[Schema | None, str]:
 
 
 def _kind(part: Schema, root: Schema) -> str:
-    """The type of a field in words."""
+    """Describe the type of a field in words."""
     if options := part.get("anyOf"):
         return " or ".join(dict.fromkeys(_kind(option, root) for option in options))
     part = resolved(part, root)

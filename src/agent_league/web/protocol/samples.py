@@ -1,4 +1,4 @@
-"""Examples of messages: for every field of a JSON Schema a value that a reader knows at once."""
+"""Example messages: a plausible value for every field of a JSON Schema."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ Schema = Mapping[str, Any]
 SECRET = "tok-p01-…"  # noqa: S105 - stands for one
 MATCH_TOKEN = "eyJ…"  # noqa: S105 - as above
 SEED = new_match_seed("5", "league_2025_even_odd", "R1M1")
-"""It draws a 4 in Even/Odd, so that whoever checks the examples finds them in order."""
+"""A seed that draws a 4 in Even/Odd, so that the examples are consistent."""
 HASH = "5d41b0c2…"
 UUIDS = ("3f2b8c1e-7a64-4d15-9b02-5c8e1d6f7a90", "b7d41f52-0c3e-4f68-8a97-2e6d9c1b5f34")
 
@@ -106,7 +106,7 @@ COMMON: Mapping[str, Any] = {
     "winner_player_id": "P01",
     "wins": 2,
 }
-"""By a field's name, whatever message it is in."""
+"""Values by field name, for all messages."""
 OWN: Mapping[str, Any] = {
     "GAME_MOVE_CALL.game_type": "tic_tac_toe",
     "GAME_OVER.game_result": {
@@ -130,7 +130,7 @@ OWN: Mapping[str, Any] = {
     "RoundSummary.wins": 1,
     "START_LEAGUE.auth_token": "tok-admin-…",
 }
-"""By message type or object, and the field's name, where that differs."""
+"""Values by message type or object and field name, which take precedence."""
 WITHOUT: Mapping[str, tuple[str, ...]] = {
     "CHOOSE_PARITY_RESPONSE": ("league_id", "round_id"),
     "GAME_ERROR": ("auth_token",),
@@ -151,11 +151,11 @@ WITHOUT: Mapping[str, tuple[str, ...]] = {
     "START_LEAGUE": ("round_id", "match_id"),
     "START_MATCH": ("auth_token",),
 }
-"""Fields of every message that this one doesn't carry when we send it."""
+"""Optional envelope fields that we don't send in a message type."""
 WITHIN: Mapping[str, Mapping[str, Any]] = {
     "player_B": {"player_id": "P02", "display_name": "Agent Beta", "endpoint": "http://localhost:8102/mcp"},
 }
-"""What is different inside a field."""
+"""Values that apply only inside a field."""
 V1: Mapping[str, Any] = {
     "action": "choose",
     "contact_endpoint": "mcp://localhost:8101/agent_alpha",
@@ -200,7 +200,7 @@ PLAIN: Mapping[str, Any] = {"string": "…", "integer": 1, "number": 1, "boolean
 
 
 def sample(schema: Schema, sender: str, protocol: str = PROTOCOL_V2) -> dict[str, Any]:
-    """A message that fits its schema."""
+    """Build an example message that is valid against its schema."""
     is_older = protocol == PROTOCOL_V1
     moments = ("2025-01-15T10:30:00.000Z",) * 2 if is_older else ("2025-01-15T10:30:00Z", "2025-01-15T10:30:30Z")
     known = {**COMMON, **(V1 if is_older else OWN), "sender": sender}
@@ -218,7 +218,7 @@ def sample(schema: Schema, sender: str, protocol: str = PROTOCOL_V2) -> dict[str
 
 
 def _object(part: Schema, root: Schema, known: Mapping[str, Any]) -> dict[str, Any]:
-    """All fields that there is something to say in; what may be left out and would be null is left out."""
+    """Build an object with all its fields, except optional ones that would be null."""
     title = part.get("title", "")
     made = {}
     for name, field in part.get("properties", {}).items():
@@ -248,7 +248,7 @@ def _value(name: str, field: Schema, root: Schema, known: Mapping[str, Any]) -> 
 
 
 def resolved(part: Schema, root: Schema) -> Schema:
-    """A part of a schema, where it stands in its place or among the definitions."""
+    """Return a part of a schema with its `$ref`, if any, replaced by the definition."""
     place = part.get("$ref")
     if not place:
         return part

@@ -1,6 +1,6 @@
-"""The protocol as files for readers: one specification in Markdown, and an example of every message as it travels.
+"""The protocol as files: a specification in Markdown, and an example of every message as a JSON-RPC frame.
 
-All of it is made from the models, the table of methods, the codes and the default settings.
+All of it is generated from the models, the table of methods, the error codes and the default settings.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,11 +36,11 @@ CALLERS: Mapping[Caller, str] = {
     Caller.MATCH_REFEREE: "referee",
     Caller.MATCH_PLAYER: "player",
 }
-"""Who sends the request of a method; an applicant is what its message says."""
+"""Sender of a method's request; that of an applicant depends on its message."""
 
 
 def write_specification() -> dict[str, str]:
-    """Path -> text of every file: the specification and the examples beside it."""
+    """Generate all files: path -> text."""
     files = {SPECIFICATION: "\n".join(_lines()) + "\n"}
     for path, frame in _examples():
         files[f"{EXAMPLES}/{path}.json"] = json_text(frame) + "\n"
@@ -48,7 +48,7 @@ def write_specification() -> dict[str, str]:
 
 
 def example_path(message_type: str) -> str:
-    """Where the example of a message is, below the folder of examples and without its ending."""
+    """Return the path of a message's example, relative to the examples folder and without extension."""
     if message_type in REGISTRATION:
         return f"registration/{message_type}"
     return f"errors/{message_type}" if message_type in ERRORS else f"gameflow/{message_type}"
@@ -83,7 +83,7 @@ def _timed_out(error: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _league_errors() -> Iterator[tuple[ErrorCode, dict[str, Any]]]:
-    """A question about the standings, refused in each way that it can be, in the words of the manager."""
+    """Yield the LEAGUE_ERROR for a standings query in every way that the manager can refuse it."""
     question = orjson.loads(describe(v2.LeagueQuery.TYPE).example)
     unsigned = {name: value for name, value in question.items() if name != "auth_token"}
     unknown, known = "player:P99", str(question["sender"])
@@ -214,7 +214,7 @@ def _limits() -> Iterator[str]:
 
 
 def _direction(found: Description) -> str:
-    """Who says a message to whom."""
+    """Return who sends a message to whom."""
     requests = [f"{_caller(method, found)} → {_servers(method)}" for method in found.asked_by]
     replies = [f"{_servers(method)} → {_asker(method)}" for method in found.answers]
     return "; ".join(dict.fromkeys([*requests, *replies])) or "any agent → whoever called it"
@@ -237,5 +237,5 @@ def _servers(method: Method) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text as one cell of a table."""
+    """Escape a text for a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")
