@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def _explain(error: OSError) -> OSError | UserError:
-    """The same in plain words, where something else is in the place of a file."""
+    """Explain a folder in the place of a file, or a file in that of a folder; other errors stay as they are."""
     if not isinstance(error, IsADirectoryError | NotADirectoryError):
         return error
     found, wanted = ("folder", "file") if isinstance(error, IsADirectoryError) else ("file", "folder")
@@ -34,5 +34,5 @@ def _explain(error: OSError) -> OSError | UserError:
 
 
 def _sentence(error: Exception) -> str:
-    """What it says; the words of a manager or a file may be part of it, and only ours have a line break."""
+    """Make an error's text printable line by line: it may quote a manager or a file, whose control characters go."""
     return "\n".join(map(printable, as_typed(str(error)).split("\n")))

@@ -1,4 +1,4 @@
-"""The organiser's words to a league that lives: `league start` and `league admin`."""
+"""The organiser's commands to a running manager: `league start` and `league admin`."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -19,7 +19,7 @@ TokenFile = Annotated[Path | None, typer.Option(help="The file with the admin to
 
 
 class Action(StrEnum):
-    """What an organiser may do."""
+    """The choices of `league admin`."""
 
     OPEN = "open"
     CLOSE = "close"
@@ -37,7 +37,7 @@ SAID = {
     Action.SUSPEND: ("SUSPEND_PLAYER", "{player} is suspended, and loses its matches until it is reinstated."),
     Action.REINSTATE: ("REINSTATE_PLAYER", "{player} plays again."),
 }
-"""Each in the words of the protocol, and what it comes to."""
+"""By action: the protocol's name for it, and the sentence that confirms it."""
 OF_PLAYERS = (Action.SUSPEND, Action.REINSTATE)
 
 
@@ -88,7 +88,7 @@ def admin(
 def _meant(
     home: Path, loader: ConfigLoader, manager: str | None, league_id: str | None, game: str | None
 ) -> tuple[str, str]:
-    """The league and its manager's endpoint: what was typed, else what is being conducted in this folder."""
+    """Return league id and manager's endpoint: as typed, else those of the league that this folder's manager runs."""
     from agent_league.errors import UserError
     from agent_league.http.hosts import place_of
     from agent_league.launch.league_start import conducted
@@ -114,7 +114,7 @@ def _command(
     home: Path,
     **fields: str,
 ) -> None:
-    """Has the manager do something in the organiser's name."""
+    """Send a message with the admin token to the manager; UserError if there is no usable token file."""
     from agent_league.clock import SystemClock, format_utc
     from agent_league.errors import UserError
     from agent_league.launch.serving import run_async

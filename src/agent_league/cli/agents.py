@@ -1,4 +1,4 @@
-"""The parts by themselves: `league manager`, `league referee` and `league player`."""
+"""Commands that run one agent: `league manager`, `league referee` and `league player`."""
 
 from typing import Annotated
 
@@ -283,14 +283,14 @@ def player(
 
 
 def manager_of(address: str | None, loader: ConfigLoader) -> str:
-    """The manager's endpoint: what was typed, or what agents_config.json says."""
+    """Return the manager's endpoint: the address that was typed, else that of agents_config.json."""
     from agent_league.launch.addresses import manager_endpoint
 
     return manager_endpoint(address) if address else loader.load_agents().league_manager.endpoint
 
 
 def check_name(name: str | None) -> None:
-    """A name that the manager would refuse is told at once."""
+    """Raise UserError for a display name that a manager would refuse."""
     from agent_league.errors import UserError
     from agent_league.model.names import LONGEST_NAME, is_showable
 
@@ -300,7 +300,7 @@ def check_name(name: str | None) -> None:
 
 
 def _check_id(option: str, agent_id: str | None, example: str) -> None:
-    """An id names files and travels in `sender`."""
+    """Raise UserError for an id that can't name files and stand in `sender`."""
     from agent_league.errors import UserError
     from agent_league.model.names import is_safe_name
 

@@ -1,4 +1,4 @@
-"""The commands, by what people want to do."""
+"""The Typer application: all commands, grouped by purpose."""
 
 from collections.abc import Callable, Mapping
 from itertools import chain
@@ -44,15 +44,15 @@ COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
         setup.version,
     ),
 }
-"""By heading; each has the name of its function."""
+"""Command functions by heading; a command is named after its function."""
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-"""For a command whose options are another program's, and its help with them."""
+"""Context settings of a command that passes all options, `--help` too, on to another program."""
 LONGEST_HELP = 500
 HELP = {"help_option_names": ["--help", "-h"]}
 
 
 class Headed(TyperGroup):
-    """Shows the commands under headings, each with its whole first sentence."""
+    """A Typer group whose help lists commands under headings, each with its whole first sentence."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         widest = max(map(len, self.commands))

@@ -1,4 +1,4 @@
-"""`league check`: what is right and what is wrong with anybody's agent, and how to mend it."""
+"""`league check`: check anybody's agent or match record, print the steps, write the reports."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ Watch = Callable[["Outcome"], Any]
 
 
 class CheckedRole(StrEnum):
-    """What the agent is."""
+    """The choices of `--role`."""
 
     PLAYER = "player"
     REFEREE = "referee"
@@ -149,7 +149,7 @@ def _refuse_beside_record(options: Mapping[str, object]) -> None:
 
 
 def _try_out(path: Path) -> None:
-    """A report that can't be written is better known before the check than after it."""
+    """Raise UserError before the check if a report can't be written after it."""
     is_new = not path.exists()
     try:
         path.open("ab").close()

@@ -1,4 +1,4 @@
-"""`league check --self`: our own three agents, each served here on free ports and checked like anybody else's."""
+"""`league check --self`: serve our own player, referee and manager on free ports and check each of them."""
 
 import asyncio
 import socket
@@ -21,12 +21,12 @@ from agent_league.players.app import PlayerSettings
 from agent_league.referee.settings import RefereeSettings
 
 QUICK = {"timeouts.game_join_ack_timeout_sec": 1, "retry_policy.base_delay_sec": 0.05}
-"""So that a silent player keeps our referee for seconds, not for half a minute."""
+"""Short timeouts: with the defaults a silent player holds up our referee for half a minute."""
 PLAYERS = 4
 
 
 async def check_ourselves(options: Options, *, strict: bool, tell: Callable[[Outcome], Any]) -> list[Report]:
-    """A report on each of the three."""
+    """Check our player, referee and manager; a report for each."""
     reports = []
     with TemporaryDirectory(prefix="league-check-") as folder:
         for role in (Role.PLAYER, Role.REFEREE, Role.LEAGUE_MANAGER):
@@ -67,7 +67,7 @@ def _seat(role: Role, home: Path, port: int, manager_port: int) -> Seat:
 
 @asynccontextmanager
 async def _served(seat: Seat) -> AsyncIterator[None]:
-    """The agent at its place, as long as it is checked."""
+    """Serve the agent inside this context."""
     stop, ready = asyncio.Event(), asyncio.Event()
     serving = asyncio.create_task(serve([seat], stop, ready=ready.set))
     waiting = asyncio.create_task(ready.wait())
@@ -81,7 +81,7 @@ async def _served(seat: Seat) -> AsyncIterator[None]:
 
 
 def _free_ports() -> tuple[int, int]:
-    """Two ports that nobody listens on at the moment."""
+    """Find two ports on which nothing listens at the moment."""
     with socket.socket() as first, socket.socket() as second:
         first.bind(("127.0.0.1", 0))
         second.bind(("127.0.0.1", 0))

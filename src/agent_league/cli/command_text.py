@@ -1,4 +1,4 @@
-"""Commands inside of sentences: written so that they can be copied from the terminal and run as they stand."""
+"""Commands inside sentences, spelled so that they can be copied from the terminal and run unchanged."""
 
 import os
 import re
@@ -24,12 +24,12 @@ def spell_command(arguments: str) -> str:
 
 
 def write_options(options: Mapping[str, object]) -> str:
-    """Write options with their values, quoted for a shell, each with a blank before it; None is left out."""
+    """Format options with their values, quoted for a shell, each after a blank; None is left out."""
     return "".join(f" {name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None)
 
 
 def home_option(home: Path) -> str:
-    """Write `--home` where the folder isn't the one that a command run here finds by itself."""
+    """Format `--home`; empty if a command that runs here finds this folder by itself."""
     found = find_home(Path.cwd())
     is_found = found is not None and found.resolve() == home.resolve()
     return write_options({"--home": None if is_found else home})

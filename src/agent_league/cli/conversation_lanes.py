@@ -1,4 +1,4 @@
-"""A conversation as lines of text in three lanes: player A, the referee, player B."""
+"""Rendering of a match's conversation as text in three lanes: player A, referee, player B."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,7 +12,7 @@ Line = tuple[str, str]
 
 
 def lanes(entries: Iterable[Entry], names: Sequence[str], width: int) -> Iterator[Line]:
-    """`names` are player A's, the referee's and player B's."""
+    """Render a conversation in so many columns; `names` are player A's, the referee's and player B's."""
     half = (max(NARROWEST, min(WIDEST, width)) - TIME - 3) // 2
     side = (2 * half) // 3
     a, referee, b = (_cut(name, side) for name in names)
@@ -47,7 +47,7 @@ def _message(entry: Entry, half: int) -> Iterator[Line]:
 
 
 def _fitting(words: list[str], most: int) -> tuple[str, str]:
-    """As many words as fit into a line, and the rest for another."""
+    """Split into as many words as fit into a line, and the rest for a second one."""
     first, *rest = words
     while rest and len(first) + 1 + len(rest[0]) <= most:
         first = f"{first} {rest.pop(0)}"

@@ -1,4 +1,4 @@
-"""`league evaluate`: a private league for one player, and a report on how ready a player is."""
+"""`league evaluate`: play one player in a private league and write a report on it."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -89,7 +89,7 @@ def evaluate(
     request = Request(
         player=player,
         game=asked_game(loader, game, parameters_of(param)),
-        seed=legible(seed, "--seed") if seed is not None else secrets.token_hex(16),  # nobody is to guess the opponents
+        seed=legible(seed, "--seed") if seed is not None else secrets.token_hex(16),  # unpredictable opponents
         games=games,
         earlier=earlier,
         protocol=f"league.{protocol.value}" if protocol else None,
@@ -112,7 +112,7 @@ def evaluate(
 
 
 async def _evaluated(request: "Request", watch: "Watch") -> "Evaluation":
-    """What was found, also where Ctrl-C ended it."""
+    """Run an evaluation; after Ctrl-C return what was found so far."""
     import asyncio
 
     from agent_league.lab.evaluation.evaluator import Evaluator
@@ -132,7 +132,7 @@ async def _evaluated(request: "Request", watch: "Watch") -> "Evaluation":
 
 
 def _finish(evaluation: "Evaluation", out: Path | None, *, as_json: bool) -> int:
-    """Writes the report and says what is in it; the exit code."""
+    """Write the report, print its results and return the exit code."""
     from agent_league.lab.evaluation import findings, report
     from agent_league.lab.evaluation.criteria import judge
 
@@ -154,7 +154,7 @@ def _finish(evaluation: "Evaluation", out: Path | None, *, as_json: bool) -> int
 
 @contextmanager
 def _progress(games: int, *, quiet: bool) -> "Iterator[Watch]":
-    """A bar for a person who watches; a line for each opponent where nobody does."""
+    """Show a progress bar on a terminal, else a line for each opponent."""
     with bar(quiet=quiet) as progress:
         task = progress.add_task("", total=games)
 

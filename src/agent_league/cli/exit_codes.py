@@ -1,4 +1,4 @@
-"""How a command ends; 0 is success."""
+"""Exit codes of the commands; 0 is success."""
 
 FAILED = 1
 """The league, or what was checked, failed."""

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 STDOUT = "-"
 AT_A_TIME = 250
-"""Pages that a process is given at once."""
+"""Pages of a chunk, the unit of work of a process."""
 ALONE_UP_TO = 500
-"""Pages that this process writes by itself sooner than others have begun."""
+"""Up to so many pages, starting worker processes takes longer than writing them here."""
 
 
 class TableName(StrEnum):
@@ -142,7 +142,7 @@ def _export_site(found: "Found", folder: Path, *, force: bool) -> None:
 
 
 def _note(reader: "Reader") -> str:
-    """What a site says of a league that isn't over."""
+    """Return the site's note for a league that isn't over; empty for a completed one."""
     from agent_league.clock import SystemClock
 
     season = reader.season
@@ -159,7 +159,7 @@ def _here(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, "list[Written]"]]:
 
 
 def _in_processes(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, "list[Written]"]]:
-    """The pieces as they are done; whoever is interrupted ends the processes."""
+    """Write chunks in worker processes and yield them as they finish; closing the iterator ends the workers."""
     pool = ProcessPoolExecutor(
         min(len(pieces), os.cpu_count() or 1),
         multiprocessing.get_context("spawn"),

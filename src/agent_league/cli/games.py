@@ -1,4 +1,4 @@
-"""`league games`: which games there are, by what rules they are played, and how to begin."""
+"""`league games`: list the installed games and sources, or print a game's rules."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,7 +45,7 @@ def games(
 
 
 def _all(loader: ConfigLoader | None, registry: GamesRegistry) -> dict[str, Any]:
-    """All games and sources; one that somebody else has broken is told with what is wrong with it."""
+    """List all games and sources as data; if another package's fails to load, the entry has its error."""
     from agent_league.games.registry import game_types, load_source, source_names
     from agent_league.launch.config_checks import configured_game
 
@@ -135,7 +135,7 @@ def _show(told: Mapping[str, Any]) -> None:
 
 
 def _parameters(told: Mapping[str, Any]) -> str:
-    """What can be set; a source's game says in its own words what it takes."""
+    """Format the line of parameters; a source's game describes its own in its rules."""
     own = _set(told["parameters"]) or ("those above" if ":" in told["game_type"] else "none")
     return f"Parameters: {own}; and, as for every game, repeat and first_to."
 

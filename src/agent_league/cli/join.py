@@ -1,4 +1,4 @@
-"""`league join`: an MCP host, such as Claude Desktop, as a player in somebody's league."""
+"""`league join`: a gateway through which an MCP host, such as Claude Desktop, plays in a league."""
 
 import shlex
 import sys
@@ -69,7 +69,7 @@ def make_seat(
     settings: list[str] | None,
     remark: Callable[[str], None] = say,
 ) -> "HostSeat":
-    """A seat in the league at an address, made inside a running event loop."""
+    """Make the player for an MCP host or a person, for the league at an address; needs a running event loop."""
     from agent_league.config.home import find_home
     from agent_league.errors import UserError
     from agent_league.launch.addresses import manager_endpoint

@@ -1,4 +1,4 @@
-"""`league logs`: the logs of all agents of a SHARED folder as one trace, with the conversation of a match in it."""
+"""`league logs`: print the logs of all agents of a SHARED folder merged by time, with a match's conversation."""
 
 import sys
 import time
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_league.launch.log_merge import Trace
 
 LOOK_SECONDS = 0.2
-"""How often logs that are followed are looked into."""
+"""Interval at which `--follow` looks for new lines."""
 COLOURS = ("cyan", "green", "magenta", "blue", "bright_cyan", "bright_green", "bright_magenta", "bright_blue")
 SIGNS = {"sent": "→", "received": "←", "failed": "✗", SENT: "→", RECEIVED: "←", UNANSWERED: "✗"}
 HEAD = ("timestamp", "component", "event_type", "level", "microsecond", "from_match")
@@ -94,7 +94,7 @@ def logs(
     except KeyboardInterrupt:
         if not follow:
             raise
-    except BrokenPipeError:  # whoever read it, `head` for one, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stderr.close()
         return
     if trace.broken:
@@ -105,7 +105,7 @@ def logs(
 
 
 def _check_ids(match: str | None, league_id: str | None, known: Sequence[str]) -> None:
-    """Refuse what can't be an id, and a league that isn't one of the known."""
+    """Raise UserError for what can't be an id, and for a league that isn't known."""
     for option, given in (("--match", match), ("--league-id", league_id)):
         if given is not None and not is_safe_name(given):
             raise UserError(f"{option} {given[:80]!r} can't be an id")
@@ -114,7 +114,7 @@ def _check_ids(match: str | None, league_id: str | None, known: Sequence[str]) -
 
 
 def _known_leagues(home: Path) -> list[str]:
-    """The leagues that have left anything in this folder."""
+    """List the leagues that have a database, logs or match files in this folder."""
     from agent_league.launch.log_merge import logged_leagues
     from agent_league.launch.stored_leagues import leagues_in
     from agent_league.storage.paths import DataPaths
@@ -124,7 +124,7 @@ def _known_leagues(home: Path) -> list[str]:
 
 
 def _league_of(home: Path, match_id: str) -> str | None:
-    """Choose the league whose match is meant, and say which; None where nothing here says which leagues there are."""
+    """Choose the league that has this match, and print which one; None if no league is known here."""
     from agent_league.launch.stored_leagues import choose_league
     from agent_league.storage.paths import DataPaths
 
@@ -153,7 +153,7 @@ def _all(trace: "Trace", said: Iterable[Line], *, follow: bool) -> Iterator[Line
 
 
 def _wanted(match: str | None, agent: str | None, event: str | None, least: int) -> Wanted:
-    """Which lines are asked for."""
+    """Make the predicate for `--match`, `--agent`, `--event` and `--level`."""
     who = agent.casefold() if agent else None
     pattern = event.casefold() if event else None
 
@@ -170,7 +170,7 @@ def _wanted(match: str | None, agent: str | None, event: str | None, least: int)
 
 
 def _parties(line: Line) -> set[str]:
-    """Who wrote a line, and whom it names."""
+    """Return the ids of the agent that wrote a line and of those that it names, in lower case."""
     message = message_of(line)
     named = {
         str(about.get(name)).casefold().rpartition(":")[2]
@@ -182,7 +182,7 @@ def _parties(line: Line) -> set[str]:
 
 
 def message_of(line: Line) -> Mapping[str, Any]:
-    """What a message sent or received says, out of its frame; nothing for any other line."""
+    """Take the message out of the JSON-RPC frame of a sent or received line; empty for any other line."""
     frame = line.get("message") if line.get("event_type") in MESSAGE_EVENTS else None
     if not isinstance(frame, Mapping):
         return {}
@@ -195,7 +195,7 @@ def _put_json(line: Line) -> None:
 
 
 def _printer(components: list[str], hidden: Sequence[str]) -> Callable[[Line], None]:
-    """Prints lines in columns, an agent in its colour; a terminal is told the day only where it changes."""
+    """Make a function that prints lines in columns, agents in colours; on a terminal the day only when it changes."""
     from rich.table import Table
     from rich.text import Text
 
@@ -237,7 +237,7 @@ def _microsecond(line: Line) -> int:
 
 
 def _told(line: Line, hidden: Sequence[str]) -> tuple[str, str]:
-    """The event and its details; of a conversation who spoke to whom, and the message in brief."""
+    """Format a line as its event and its details; messages are shortened."""
     event, level = str(line.get("event_type")), str(line.get("level"))
     details = {name: value for name, value in line.items() if name not in hidden}
     if line.get("from_match"):
@@ -251,7 +251,7 @@ def _told(line: Line, hidden: Sequence[str]) -> tuple[str, str]:
 
 
 def _carried(event: str, line: Line) -> tuple[str, list[str]]:
-    """A message sent or received: which, with whom, how long it took and what it says in brief."""
+    """Format a sent or received message: its type, the peer, the latency and its short fields."""
     frame, message, latency = line.get("message"), message_of(line), line.get("latency_ms")
     method = frame.get("method") if isinstance(frame, Mapping) else None
     kind = method or message.get("message_type") or ("answer" if message else "")
@@ -266,7 +266,7 @@ def _carried(event: str, line: Line) -> tuple[str, list[str]]:
 
 
 def _spoken(event: str, details: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """An entry of a match's file."""
+    """Format an entry of a match file's transcript."""
     peer, message = details.get("player_id"), details.get("message")
     said = {name: value for name, value in details.items() if name not in SPOKEN} | _brief(message)
     kind = message.get("message_type") if isinstance(message, Mapping) else None
@@ -280,7 +280,7 @@ def _spoken(event: str, details: Mapping[str, Any]) -> tuple[str, list[str]]:
 
 
 def _brief(message: Any) -> dict[str, Any]:
-    """What a message says, without its envelope and whatever is long."""
+    """Return a message's fields without the envelope, nested values and long values."""
     if not isinstance(message, Mapping):
         return {} if message is None else {"message": message}
     said = {k: v for k, v in message.items() if k not in ENVELOPE and not isinstance(v, Mapping | list)}
@@ -288,7 +288,7 @@ def _brief(message: Any) -> dict[str, Any]:
 
 
 def _value(value: Any) -> str:
-    """As one would write it: bare where it is one word."""
+    """Format a value: a single word bare, anything else as JSON."""
     if isinstance(value, str) and value and not value.isspace() and " " not in value and '"' not in value:
         return printable(value)
     return printable(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode())

@@ -1,4 +1,4 @@
-"""What a manager in a terminal of its own prints: a line for each thing that happens."""
+"""What `league manager` prints: a line for each event."""
 
 from rich.console import Console
 from rich.text import Text
@@ -21,7 +21,7 @@ from agent_league.model.result_words import champion, counted, ending
 
 
 class ManagerTerminal:
-    """Prints what happens at a manager, and what its organiser can do where the league waits or is over."""
+    """Prints a manager's events, and what its organiser can do while the league waits or once it is over."""
 
     def __init__(self, endpoint: str, players: int, referees: int, ending: str = "") -> None:
         self._start_referee = f"`league referee --manager {endpoint.removesuffix('/mcp')}` starts one."
@@ -30,7 +30,7 @@ class ManagerTerminal:
         self._ending = ending
 
     def tell(self, event: Event) -> None:
-        """Print an event, and what can be done about it."""
+        """Print an event, and a hint if the league waits for referees or is over."""
         tell_event(event)
         match event:
             case AgentRegistered() if (event.role, event.agent_id) not in self._registered:
@@ -48,7 +48,7 @@ class ManagerTerminal:
 
 
 def tell_event(event: Event) -> None:
-    """Prints one event."""
+    """Print one event; those without a line of their own print nothing."""
     console = Console(highlight=False)
     match event:
         case AgentRegistered():

@@ -1,6 +1,6 @@
-"""`league new player DIR`: a starter to change, in the language of one's choice.
+"""`league new player DIR`: write a starter project for a player in Python or JavaScript.
 
-A starter is a folder of real files in `starters/`; only its `config.json` is written anew, with name and port.
+A starter is a folder of files in `starters/`, which are copied; only `config.json` is changed: name and port.
 """
 
 import json
@@ -26,13 +26,13 @@ LONGEST_NAME = 100
 
 
 class Kind(StrEnum):
-    """What can be begun."""
+    """Kinds of starters."""
 
     PLAYER = "player"
 
 
 class Language(StrEnum):
-    """The folders of `starters/`."""
+    """Languages of starters: the folders of `starters/`."""
 
     PYTHON = "python"
     JAVASCRIPT = "javascript"
@@ -63,14 +63,14 @@ def new(
 
 
 def _python(folder: Path) -> str:
-    """How the Python that has this package is called in the folder."""
+    """Return the command, seen from the folder, of the Python that has this package."""
     found = shutil.which("python")
     is_first = found is not None and Path(found).parent == Path(sys.executable).parent
     return "python" if is_first else _from(folder, Path(sys.executable))
 
 
 def _league(folder: Path) -> str:
-    """What tells a test for Node where the command is, unless it is on the PATH."""
+    """Return the variable that tells a Node test where the `league` command is; empty if it is on the PATH."""
     return "" if shutil.which("league") else f"LEAGUE={_from(folder, Path(sys.executable).with_name('league'))} "
 
 
@@ -79,7 +79,7 @@ def _from(folder: Path, program: Path) -> str:
 
 
 def write_starter(folder: Path, language: Language, name: str, port: int) -> Iterator[Path]:
-    """Writes the files of a starter, one by one; nothing that is there is touched."""
+    """Write the files of a starter one by one; UserError if the folder is not empty."""
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             what = "is not empty" if folder.is_dir() else "is a file"
@@ -96,7 +96,7 @@ def write_starter(folder: Path, language: Language, name: str, port: int) -> Ite
 
 
 def _files(language: Language) -> list[Traversable]:
-    """The files of a starter; the interpreter may have left folders of its own among them."""
+    """List the files of a starter; folders such as `__pycache__` are skipped."""
     folder = resources.files("agent_league.cli") / "starters" / language
     return sorted((file for file in folder.iterdir() if file.is_file()), key=lambda file: file.name)
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they open."""
+"""Options that several commands share, the SHARED folders and leagues that they open, and output to the terminal."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -82,12 +82,12 @@ Strict = Annotated[
 
 
 def parameters_of(params: list[str] | None) -> dict[str, Any]:
-    """The parameters of a game that a command line sets."""
+    """Parse the values of `--param`."""
     return parse_overrides(params or [], "--param", "NAME=VALUE, such as repeat=15")
 
 
 def asked_game(loader: ConfigLoader | None, game: str, parameters: Mapping[str, Any]) -> "registry.Game":
-    """The game of --game and --param; what these don't say is as the SHARED folder has it, where there is one."""
+    """Load the game of `--game` and `--param`; other parameters come from the SHARED folder, if there is one."""
     from agent_league.launch.config_checks import configured_game
 
     with naming_options():
@@ -96,7 +96,7 @@ def asked_game(loader: ConfigLoader | None, game: str, parameters: Mapping[str, 
 
 @contextmanager
 def naming_options() -> Iterator[None]:
-    """A game that was asked for and can't be played is named by the option that asked."""
+    """Turn errors about a game into UserErrors that begin with the option: `--game: ...` or `--param: ...`."""
     from agent_league.games.base import BadParameters
     from agent_league.games.registry import UnknownGame
 
@@ -109,7 +109,7 @@ def naming_options() -> Iterator[None]:
 
 
 def legible(text: str, option: str) -> str:
-    """What somebody typed, where it is text; a shell may hand over any bytes."""
+    """Return the text if it is valid UTF-8, else raise UserError: a shell may hand over any bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -129,17 +129,17 @@ class LeagueProtocol(StrEnum):
 
 
 def with_strict(settings: list[str] | None, *, strict: bool) -> list[str]:
-    """The settings of the command line; `--strict` is one of them."""
+    """Return the values of `--set`, with the setting that `--strict` stands for."""
     return [*(settings or []), *(["tolerance.strict=true"] if strict else [])]
 
 
 def say(sentence: str) -> None:
-    """A remark for the person at the terminal; stdout stays for results."""
+    """Print a remark for the person at the terminal to stderr; stdout is for results."""
     sys.stderr.write(printable(as_typed(sentence)) + "\n")
 
 
 def say_where(endpoint: str, people: int = 0) -> None:
-    """Where a browser finds a manager's pages, and the people who are to play."""
+    """Print the address of a manager's pages, and of the page where people take their seats."""
     pages = endpoint.removesuffix("mcp")
     say(f"Watch it at {pages}")
     if people:
@@ -148,7 +148,7 @@ def say_where(endpoint: str, people: int = 0) -> None:
 
 
 def put_out(result: bytes) -> None:
-    """A result on stdout, to its last byte: a pipe may take less at once, and an unbuffered stdout keeps nothing."""
+    """Write a result and a line break to stdout, to the last byte: a pipe may take less than all of it at once."""
     rest = memoryview(result + b"\n")
     while rest:
         rest = rest[sys.stdout.buffer.write(rest) :]
@@ -156,7 +156,7 @@ def put_out(result: bytes) -> None:
 
 
 def open_home(home: Path | None, settings: list[str] | None) -> tuple[Path, ConfigLoader]:
-    """The SHARED folder that counts, made where there is none, and its configuration."""
+    """Find the SHARED folder, or create one with the default configuration; return it with its configuration."""
     home = home or find_home(Path.cwd()) or Path(FOLDER)
     if not is_home(home):
         make_home(home)
@@ -165,7 +165,7 @@ def open_home(home: Path | None, settings: list[str] | None) -> tuple[Path, Conf
 
 
 def open_existing_home(home: Path | None) -> tuple[Path, ConfigLoader]:
-    """The SHARED folder of something that is running; one that isn't there is a mistake, not a wish."""
+    """Find the SHARED folder of something that runs or ran, and its configuration; UserError if there is none."""
     found = home or find_home(Path.cwd())
     if found is None or not is_home(found):
         raise UserError(f"No SHARED folder at {found or Path.cwd()}; name the one that the manager uses with --home.")
@@ -173,13 +173,13 @@ def open_existing_home(home: Path | None) -> tuple[Path, ConfigLoader]:
 
 
 def config_here(home: Path | None = None) -> ConfigLoader | None:
-    """The configuration of the SHARED folder at hand; where there is none, none is made."""
+    """Open the configuration of the SHARED folder; None if there is no folder, and none is created."""
     found = home or find_home(Path.cwd())
     return open_config(found, None) if found else None
 
 
 def open_league(home: Path | None, league_id: str | None, store: str | None) -> "Found":
-    """Find the league that is asked for in a SHARED folder, and say which one it is where nobody named it."""
+    """Find a league in a SHARED folder; print which one it is if `league_id` doesn't name it."""
     from agent_league.launch.stored_leagues import find_league
 
     folder, loader = open_existing_home(home)

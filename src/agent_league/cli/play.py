@@ -1,4 +1,4 @@
-"""`league play`: a person in the terminal, on the same seat as an MCP host."""
+"""`league play`: a person plays in the terminal, through the same kind of player as an MCP host."""
 
 import getpass
 import sys

@@ -1,4 +1,4 @@
-"""A bar on stderr, for a person who watches; nobody watches a file."""
+"""A progress bar on stderr, if that is a terminal."""
 
 import sys
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def bar(*, quiet: bool) -> "Iterator[Progress]":
-    """Shown while the context lasts, where stderr is a terminal; `disable` says whether it is."""
+    """Show a progress bar inside this context; its `disable` is True if stderr is no terminal or `quiet` is set."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

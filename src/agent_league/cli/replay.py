@@ -1,4 +1,4 @@
-"""`league replay`: a match once more, step by step, from its file."""
+"""`league replay`: show a finished match step by step, from its match file or from the league's database."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,15 +28,15 @@ PACE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A match, and what its players are called."""
+    """A match to replay, with the display names of its players."""
 
     content: Mapping[str, Any]
     names: tuple[str, str]
     ending: str
-    """How it came out."""
+    """The result as a sentence."""
     referee: str = "referee"
     missing: str = ""
-    """Why there is no more of it than what a league knows; empty where its file is here."""
+    """Why only the result is known; empty if the match file is here."""
 
 
 def replay(
@@ -80,7 +80,7 @@ def replay(
 
 
 class Walk:
-    """Somebody going through a match."""
+    """Shows one step of a match at a time and moves by key."""
 
     def __init__(self, found: Found, again: "Replay", auto: float | None = None) -> None:
         self._found = found
@@ -91,7 +91,7 @@ class Walk:
         self.plays = auto is not None
 
     def go(self, press: "Press", show: Any) -> None:
-        """Until it is left; one that plays by itself stays at the end."""
+        """Show steps until a key quits; automatic playing stops at the last step."""
         while True:
             show(self.picture())
             key = press(self._pace if self.plays else None)
@@ -100,7 +100,7 @@ class Walk:
             self.take(key)
 
     def take(self, key: str | None) -> None:
-        """A key, or None: the time for one is over."""
+        """Move by a key; None means that no key came in time, and advances automatic playing."""
         self.plays = self.plays if key is None else (not self.plays and key == "a")
         if key is None or key in FORWARD:
             self.at = min(self._last, self.at + 1)
@@ -137,7 +137,7 @@ def _found(match: str, league_id: str | None, store: str | None, home: Path | No
 
 
 def _file_alone(home: Path, match: str, league_id: str | None) -> Path | None:
-    """The file of a match in a folder that no manager has, as a referee's own may be."""
+    """Find a match file in a folder without a manager's database, such as a referee's own; UserError if ambiguous."""
     from agent_league.launch.stored_leagues import leagues_in
     from agent_league.storage.paths import DataPaths
 
@@ -241,7 +241,7 @@ def _ending(found: Found, again: "Replay") -> str:
 
 
 def _step_lines(found: Found, again: "Replay", step: "Step") -> list["Text"]:
-    """What was done, and where it led."""
+    """Render a step: its moves, the totals, and the position after it."""
     from rich.text import Text
 
     from agent_league.games.base import CHANCE

@@ -1,4 +1,4 @@
-"""Single keys from a terminal, as they are pressed."""
+"""Reading single keys from a terminal, without Enter."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 KEY = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]|.", re.DOTALL)
-"""One key: a letter, or what a terminal sends for an arrow and its like."""
+"""One key: a character, or the escape sequence of an arrow key and the like."""
 NAMES = {
     "\x1b[C": "right",
     "\x1bOC": "right",
@@ -34,11 +34,11 @@ NAMES = {
 }
 
 Press = Callable[[float | None], str | None]
-"""Waits for a key, so many seconds or for ever; None: none came, and `escape` where none will ever come."""
+"""Waits for a key for so many seconds (None: for ever); returns None if none came, `escape` if stdin has ended."""
 
 
 def are_read() -> bool:
-    """Whether keys can be read one by one here: at a terminal, on a system that has them."""
+    """Whether keys can be read one by one: stdin and stdout are a terminal, and the system has termios."""
     try:
         import termios  # noqa: F401 - not there on every system
     except ImportError:
@@ -48,7 +48,7 @@ def are_read() -> bool:
 
 @contextmanager
 def pressed() -> Iterator[Press]:
-    """Reads keys without Enter and without showing them; the terminal is as before afterwards."""
+    """Give a reader of keys that need no Enter and are not echoed; restores the terminal's settings at the end."""
     import termios
     import tty
 
@@ -71,5 +71,5 @@ def pressed() -> Iterator[Press]:
 
 
 def names_of(typed: bytes) -> list[str]:
-    """The keys in what a terminal sent."""
+    """Split the bytes that a terminal sent into names of keys."""
     return [NAMES.get(key, key) for key in KEY.findall(typed.decode(errors="replace"))]

@@ -1,4 +1,4 @@
-"""`league run`: a whole league in one command."""
+"""`league run`: plan, start, show and end a whole league in one command."""
 
 import signal
 import time
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 TICK_SECONDS = 0.25
 MOST_PEOPLE = 8
-"""As many seats as the manager gives to one address."""
+"""The manager gives at most so many seats to one address."""
 
 
 def run(
@@ -164,11 +164,11 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """How a league is shown."""
+    """How a league is shown, and what happens after it."""
 
     view: "LeagueView | Silence"
     finish: Callable[[LeagueCompleted, float], None]
-    """Prints how it ended, and after how many seconds."""
+    """Called with the completed league and its duration in seconds."""
     stay: bool
     again: str
     """The command that continues it."""
@@ -176,7 +176,7 @@ class _How:
 
 
 def _play(plan: "LeaguePlan", seed: str | None, how: _How) -> LeagueCompleted | None:
-    """The league from its first process to its last, and what is printed of it."""
+    """Start the processes, follow the league and print its summary; None if the manager ended without a result."""
     from agent_league.launch.orchestrator_log import orchestrator_log
     from agent_league.launch.processes import Fleet
     from agent_league.launch.steady_output import steady_output
@@ -209,7 +209,7 @@ def _play(plan: "LeaguePlan", seed: str | None, how: _How) -> LeagueCompleted | 
 
 
 def _follow(fleet: "Fleet", view: "LeagueView | Silence", *, stay: bool) -> LeagueCompleted | None:
-    """Shows the league until its manager is done; one that stays is followed to the last result."""
+    """Show events until the manager ends, or with `stay` until the league is completed."""
     completed = None
     with view:
         for event in fleet.events(TICK_SECONDS, view.remark):
@@ -229,7 +229,7 @@ def _stay(fleet: "Fleet") -> None:
 
 
 def _require_champion(completed: LeagueCompleted) -> None:
-    """Raises LeagueFailed where it came to nothing."""
+    """Raise LeagueFailed if every match was aborted."""
     if completed.is_void:
         raise LeagueFailed(
             "every match was broken off, so there is no champion; check_game of agent_league.testing.game_contract"
@@ -240,7 +240,7 @@ def _require_champion(completed: LeagueCompleted) -> None:
 def _view(
     plan: "LeaguePlan", *, as_json: bool
 ) -> "tuple[LeagueView | Silence, Callable[[LeagueCompleted, float], None]]":
-    """Who shows the league, and who its end."""
+    """Choose the view, and the function that prints the summary."""
     from agent_league.cli.run_view import LeagueView, Silence
 
     if as_json:
@@ -273,5 +273,5 @@ def _summary(completed: LeagueCompleted, strategies: Mapping[str, str], seconds:
 
 
 def _end(*_: object) -> NoReturn:
-    """A polite `kill` ends the fleet as Ctrl-C does."""
+    """Handle SIGTERM as Ctrl-C, which ends all processes."""
     raise KeyboardInterrupt

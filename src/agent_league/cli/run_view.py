@@ -1,4 +1,4 @@
-"""The live view of a league: a progress bar over the matches, and the table as it changes."""
+"""The live view of `league run`: a progress bar over the matches and the current table, and its summary lines."""
 
 import shlex
 from collections import Counter
@@ -42,7 +42,7 @@ UNREADABLE = (Termination.UNREADABLE_ANSWER, Termination.ILLEGAL_MOVE, Terminati
 
 
 class Faults:
-    """Whose answers could not be read, and what tells its author why; which matches were broken off."""
+    """Collects technical losses by unusable answers, and aborted matches, for the summary of a league."""
 
     def __init__(self) -> None:
         self.endpoints: dict[str, str] = {}
@@ -65,7 +65,7 @@ class Faults:
 
 
 class Silence:
-    """Shows nothing but what somebody may wait for in vain: a pause, a referee, a match that hangs."""
+    """Prints only what holds a league up: a pause, a missing referee, an overdue match. For `--json`."""
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +82,7 @@ class Silence:
 
 
 class LeagueView:
-    """Follows a league's events on the terminal."""
+    """Shows a league's events live on the terminal."""
 
     def __init__(self, plan: LeaguePlan) -> None:
         self._console = Console()
@@ -149,17 +149,17 @@ class LeagueView:
                     self.remark(sentence)
 
     def _count_matches(self, matches: int, finished: Sequence[MatchResult]) -> None:
-        """Let the bar count matches from here on: so many in all, these of them finished before."""
+        """Make the progress bar count matches from now on: the total, and those finished before."""
         self._finished = {result.match_id for result in finished}
         self._void = {result.match_id for result in finished if result.is_void}
         self._progress.update(self._bar, total=matches, completed=len(self._finished))
 
     def remark(self, sentence: str) -> None:
-        """Keeps a sentence for whoever watches."""
+        """Add a remark to the live view; it is printed again with the summary."""
         self._remarks.append(sentence)
 
     def finish(self, completed: LeagueCompleted, seconds: float) -> None:
-        """What stays on the screen."""
+        """Print what stays on the screen: the final table, remarks, faults and the champion."""
         rows = completed.standings
         self._console.print(standings_table(rows, self._title, len(rows), self._strategies))
         for remark in self._remarks:
@@ -184,7 +184,7 @@ class LeagueView:
 
 
 def remark_on(event: Event) -> str | None:
-    """What is out of the ordinary, in a sentence; None for what is not."""
+    """Describe an event that is out of the ordinary in a sentence; None for any other."""
     sentence = None
     match event:
         case RegistrationRefused():
@@ -205,7 +205,7 @@ def remark_on(event: Event) -> str | None:
 
 
 def broken_off_lines(completed: LeagueCompleted) -> list[str]:
-    """How many matches were broken off, and why the first was."""
+    """Say how many matches were aborted, and why the first one was; empty if none was."""
     if not completed.broken_off:
         return []
     first, why = next(iter(completed.broken_off.items()))
@@ -214,14 +214,14 @@ def broken_off_lines(completed: LeagueCompleted) -> list[str]:
 
 
 def tolerated_lines(completed: LeagueCompleted) -> list[str]:
-    """What was put up with, a line for each agent."""
+    """List the tolerated deviations, a line for each agent."""
     return [f"Put up with {agent_id}: {'; '.join(noted)}." for agent_id, noted in sorted(completed.tolerated.items())]
 
 
 def standings_table(
     rows: Sequence[StandingsRow], title: str, shown: int = SHOWN_ROWS, strategies: Mapping[str, str] | None = None
 ) -> Table:
-    """The table as a person reads it; a long one is cut, and says so. `strategies` are told by player where given."""
+    """Make a standings table; beyond `shown` rows it is cut, and says so. `strategies` adds a column, by player."""
     table = Table(title=Text(printable(title)), title_justify="left")
     for heading in ("#", "Player", "Name", *(["Strategy"] if strategies else [])):
         table.add_column(heading)

@@ -1,4 +1,4 @@
-"""Setting up and mending: `league init`, `rebuild`, `schemas`, `spec`, `bench` and `version`."""
+"""Setup and maintenance: `league init`, `rebuild`, `schemas`, `spec`, `bench` and `version`."""
 
 import os
 import sys

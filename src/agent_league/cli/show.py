@@ -1,4 +1,4 @@
-"""`league show`: a league in the terminal, from the store: while it runs, after it ended, after restarts."""
+"""`league show`: standings, schedule, a match or a player of a league, read from the manager's database."""
 
 import re
 import shlex
@@ -38,7 +38,7 @@ _IDS = {What.MATCH: re.compile(r"(?i)r\d+m\d+"), What.PLAYER: re.compile(r"(?i)p
 
 
 def parse_subject(word: str) -> What:
-    """Read what to show; an id alone is answered with the command that shows it."""
+    """Parse the subject; for an id alone, raise UserError with the command that shows it."""
     with suppress(ValueError):
         return What(word.casefold())
     for what, ids in _IDS.items():
@@ -148,7 +148,7 @@ def _progress(reader: "Reader") -> dict[str, Any]:
 
 
 def _found(asked: str, known: Sequence[str], kind: str, list_: str, names: Mapping[str, str]) -> str:
-    """The id that is meant: letters of either case, or a name; a UserError says what there is."""
+    """Find an id by its letters in either case or by a display name; UserError with what there is."""
     from agent_league.model.names import likeness, there_are
 
     alike = {likeness(name): one for name, one in names.items()} | {likeness(one): one for one in known}
@@ -164,7 +164,7 @@ def _found(asked: str, known: Sequence[str], kind: str, list_: str, names: Mappi
 
 
 def _head_to_head(played: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What became of the meetings with each opponent, in the order of the first."""
+    """Count wins, draws, losses and points by opponent, in the order of the first match."""
     from agent_league.model.result_words import SIGNS
 
     columns = {sign.letter: {"W": "wins", "D": "draws", "L": "losses"}.get(sign.column, "") for sign in SIGNS}
@@ -180,7 +180,7 @@ def _head_to_head(played: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _calls(file: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """How each player answered: how often, how fast, how often it was asked again and failed."""
+    """Summarise each player's calls in a transcript: answers, failures and latency."""
     entries = [entry for entry in file["transcript"] if isinstance(entry.get("player_id"), str)]
     told = {}
     for player_id in dict.fromkeys(entry["player_id"] for entry in entries):
@@ -341,7 +341,7 @@ def _named(player_id: str, names: Mapping[str, str]) -> str:
 
 
 def _outcome(match: Mapping[str, Any], result: "MatchResult | None") -> str:
-    """A result in a word or two."""
+    """Describe a scheduled match's result in a word or two; empty before it is assigned."""
     if result is None:
         return "being played" if match["referee_id"] else ""
     if result.is_void:
@@ -353,7 +353,7 @@ def _outcome(match: Mapping[str, Any], result: "MatchResult | None") -> str:
 
 
 def _move(move: Any, player_id: str) -> str:
-    """What a player did in a step; its opponent alone may have moved."""
+    """Return a player's move in a step; empty if only its opponent moved."""
     if not isinstance(move, Mapping) or player_id not in move:
         return ""
     from agent_league.games.shared_views import move_text

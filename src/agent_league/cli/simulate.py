@@ -1,4 +1,4 @@
-"""`league simulate`: strategies against each other, many thousand times, and a table that says how sure it is."""
+"""`league simulate`: play strategies against each other many times; print a table with confidence intervals."""
 
 import secrets
 import signal
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agent_league.lab.workers import Work
 
 MOST_IN_A_MATRIX = 8
-"""Of more players, only --json tells who did what against whom."""
+"""With more players the head-to-head table is left out; `--json` has its numbers."""
 
 
 def simulate(
@@ -97,7 +97,7 @@ def simulate(
 
 
 def _played(work: "Iterable[Work]", jobs: int, board: "Scoreboard", games: int, *, quiet: bool) -> bool:
-    """Plays all of it, or as much as there is until somebody interrupts; says whether it was all."""
+    """Play all games and count them on the board; False if interrupted before the last."""
     from agent_league.lab.workers import play_all
 
     try:
@@ -123,7 +123,7 @@ def _show(tournament: "Tournament", board: "Scoreboard") -> None:
 
 
 def _troubles(board: "Scoreboard") -> Iterator[str]:
-    """What stands in the way of trusting the table."""
+    """List faults and changed game states, which make the table less trustworthy."""
     for name, fault in board.first_faults.items():
         yield f"{name}: the first fault: {fault}."
     for one, other in sorted(board.spoiled):
@@ -171,7 +171,7 @@ def _told(estimate: "Estimate | None", form: str) -> str:
 
 
 def _matrix(board: "Scoreboard") -> Any:
-    """What came of each line's player against each column's."""
+    """Make the head-to-head table: the row's player against the column's."""
     from rich.table import Table
 
     rows = board.rows()
@@ -204,7 +204,7 @@ def _summary(tournament: "Tournament", board: "Scoreboard") -> dict[str, Any]:
 
 @contextmanager
 def _polite_ending() -> Iterator[None]:
-    """A polite `kill` ends it as Ctrl-C does."""
+    """Treat SIGTERM as Ctrl-C inside this context."""
 
     def end(*_: object) -> NoReturn:
         raise KeyboardInterrupt

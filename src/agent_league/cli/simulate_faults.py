@@ -1,4 +1,4 @@
-"""`league simulate-faults`: leagues in a world of lost frames, kills and full disks, one for each seed."""
+"""`league simulate-faults`: play simulated leagues with injected faults, one for each seed."""
 
 import os
 import re
@@ -67,7 +67,7 @@ def simulate_faults(
 
 
 class _Progress:
-    """How far it is, and how fast."""
+    """Counts finished leagues and prints progress to stderr every few seconds."""
 
     def __init__(self, total: int, *, quiet: bool) -> None:
         self._total = total

@@ -1,4 +1,4 @@
-"""`league strategies`: how players can play, in a sentence each."""
+"""`league strategies`: list the installed strategies, or describe one."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -31,7 +31,7 @@ def strategies(
 
 
 def _told(name: str) -> dict[str, Any]:
-    """What a strategy says of itself; one that somebody else has broken is told with what is wrong with it."""
+    """Describe a strategy as data; if another package's fails to load, the entry has its error."""
     from agent_league.players.strategies import (
         answers_at_once,
         has_settings,

@@ -1,4 +1,4 @@
-"""Results as a person reads them: tables that fit a terminal, and whole ones in a pipe or a file."""
+"""Tables on stdout: fitted to a terminal, uncut in a pipe or a file."""
 
 import errno
 import os
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 AS_WIDE_AS_NEEDED = 100_000
 NOBODY_READS = (errno.EPIPE, errno.EIO)
-"""The reader of a pipe has seen enough, or the terminal has gone."""
+"""Error numbers of a closed pipe and of a terminal that is gone."""
 
 
 @contextmanager
 def while_somebody_reads() -> Iterator[None]:
-    """Print results within; if the reader goes away, the rest is not printed, and that is no failure."""
+    """Print results inside this context; if the reader closes stdout, the rest is dropped without an error."""
     try:
         yield
         sys.stdout.flush()
@@ -32,14 +32,14 @@ def while_somebody_reads() -> Iterator[None]:
 
 
 def console_out() -> "Console":
-    """Stdout; where it is no terminal, no line is broken and no cell cut."""
+    """Make a console for stdout; unless that is a terminal, no line is wrapped and no cell cut."""
     from rich.console import Console
 
     return Console(highlight=False, width=None if sys.stdout.isatty() else AS_WIDE_AS_NEEDED)
 
 
 def print_table(console: "Console", title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table of plain values; what is too long goes on in the next line. A heading with > before it is of numbers."""
+    """Print a table of plain values; long ones are folded. A `>` before a heading aligns its column to the right."""
     from rich.table import Table
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""`league verify`: is a match file true to itself?"""
+"""`league verify`: check match files and print the findings."""
 
 import sys
 from pathlib import Path
@@ -41,7 +41,7 @@ def verify(
 
 
 def _match_files(paths: list[Path]) -> list[Path]:
-    """The files themselves; of a folder all JSON files in it, of a SHARED folder its matches."""
+    """List the match files: files as they are, all JSON files of a folder, the matches of a SHARED folder."""
     found: list[Path] = []
     for path in paths:
         if not path.is_dir():
@@ -95,7 +95,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _lines(report: dict[str, Any], *, in_full: bool) -> list[str]:
-    """A line for the file, and one for each check; of many files only what doesn't hold."""
+    """Format a line for the file and one for each check; without `in_full` only failed checks are listed."""
     if report["error"]:
         return [f"{report['file']}: {report['error']}"]
     findings = report["findings"]

@@ -1,4 +1,4 @@
-"""`league watch`: a running league, wherever it is, live in the terminal; a line for each piece of news in a pipe."""
+"""`league watch`: follow a manager's live feed: full screen in a terminal, a line for each event in a pipe."""
 
 import sys
 from contextlib import aclosing
@@ -52,7 +52,7 @@ async def _watch(endpoint: str) -> None:
 
 
 class _Screen:
-    """The whole terminal, as long as it lasts."""
+    """Output to the whole terminal; restored by `close`."""
 
     def __init__(self, board: "Board") -> None:
         from rich.console import Console
@@ -64,7 +64,7 @@ class _Screen:
         self._live.start(refresh=True)
 
     def show(self, update: "Update") -> None:
-        """Shown with the next picture."""
+        """Do nothing: the screen redraws itself."""
 
     def close(self) -> None:
         self._live.stop()
@@ -74,7 +74,7 @@ class _Screen:
 
 
 class _Lines:
-    """A line for each piece of news."""
+    """Output as a line for each piece of news."""
 
     def __init__(self, board: "Board") -> None:
         self._board = board

@@ -1,6 +1,6 @@
-"""What somebody who watches a league sees of it: the parts that its feed has told, fitted to a screen.
+"""The state of a watched league, as its live feed reports it, rendered for a terminal.
 
-Whatever the feed says is a stranger's: it is taken as text and numbers, and never trusted to be there.
+The feed is a stranger's data: values are read as bounded text and numbers, and any of them may be missing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from agent_league.model.result_words import champion, counted
 from agent_league.model.results import StandingsRow
 
 WIDE = 110
-"""Columns from which on there is room for two parts side by side."""
+"""Terminal width from which on two parts are shown side by side."""
 LONGEST_TEXT = 300
 LARGEST_NUMBER = 10**9
 MOST_ROWS = 2000
@@ -33,7 +33,7 @@ Part = Mapping[str, Any]
 
 
 class Board:
-    """A league as it was last told."""
+    """A league as its feed last reported it."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
@@ -42,7 +42,7 @@ class Board:
         self._remark = ""
         self._boot = ""
         self._latest = 0
-        """The number of the latest piece of news that was told as a line."""
+        """Number of the latest feed item that became a line."""
         self._lines: list[str] = []
 
     def take(self, update: Update) -> None:
@@ -73,12 +73,12 @@ class Board:
 
     @property
     def is_played(self) -> bool:
-        """Whether all results are in; the manager may end before it says that the league is over."""
+        """Whether all results are in; the manager may end before it reports that the league is over."""
         progress = self._part("progress")
         return 0 < _number(progress, "matches") <= _number(progress, "played")
 
     def news_lines(self) -> Iterator[str]:
-        """What is new since this was asked last, in the order in which it happened."""
+        """Return the lines that are new since the last call, oldest first."""
         lines, self._lines = self._lines, []
         return map(printable, lines)
 
@@ -104,7 +104,7 @@ class Board:
         return f"{champion(rows[0])}, after {counted(matches, 'match')} in {counted(rounds, 'round')}."
 
     def picture(self, width: int, height: int) -> RenderableType:
-        """All of it, in so many columns and lines."""
+        """Render the league for a screen of this size."""
         head = Layout(self._head(width), size=HEAD_LINES)
         body = Layout()
         room = max(height - HEAD_LINES, 3)
@@ -153,7 +153,7 @@ class Board:
         return " · ".join([*about, *(["over"] if phase else [])])
 
     def _present(self, who: str) -> str:
-        """How many are in, of those who are awaited where the league starts by itself."""
+        """Say how many have registered, and of how many if the league starts at a number."""
         progress = self._part("progress")
         there, awaited = _number(progress, f"{who}s"), _number(progress, f"awaited_{who}s")
         return f"{there} of {counted(awaited, who)}" if awaited else counted(there, who)
@@ -189,7 +189,7 @@ class Board:
         return table
 
     def _aside(self, lines: int) -> list[list[Text]]:
-        """The round's matches, what happened, and who is in trouble; each a block of lines, all together so many."""
+        """Make the blocks for matches, news and agents in trouble; together at most so many lines."""
         trouble = _block("In trouble", self._trouble(), max(lines // 4, 2))
         rest = lines - len(trouble)
         matches, news = self._matches(), self._news()
@@ -205,7 +205,7 @@ class Board:
         return f"Round {_number(round_, 'round_id')}: {done} of {len(states)} finished, {busy} being played"
 
     def _matches(self) -> list[Text]:
-        """Those that are played first, then those that are over, then those that wait."""
+        """Render the round's matches: running ones first, then finished, then waiting ones."""
         order = {"playing": 0, "finished": 1}
         matches = _rows(self._part("round"), "matches")
         return [_match(match) for match in sorted(matches, key=lambda match: order.get(str(match.get("state")), 2))]
@@ -231,7 +231,7 @@ class Board:
         return found
 
     def _told_news(self, update: Changed) -> list[str]:
-        """The news of an update as lines, the oldest first; those that came too fast are counted."""
+        """Format the new feed items of an update, oldest first, after a line that counts skipped ones."""
         items = [item for item in _rows(update.sections.get("feed", {}), "items") if _number(item, "number")]
         new = sorted((item for item in items if _number(item, "number") > self._latest), key=_by_number)
         if not new:
@@ -246,7 +246,7 @@ class Board:
 
 
 def _block(title: str, lines: Sequence[Text], most: int) -> list[Text]:
-    """A title and as many lines as there is room for."""
+    """Make a block of a title and as many lines as there is room for; empty without lines."""
     return [Text(title, style="bold underline"), *lines[: most - 1]] if lines and most > 1 else []
 
 

@@ -1,4 +1,4 @@
-"""Players tried out in great numbers: rules and strategies alone, or whole leagues in one process."""
+"""Simulation and evaluation of players: many games by the rules alone, or whole leagues in one process."""
 
 from agent_league.lab.tournament import Tournament
 

@@ -1,4 +1,4 @@
-"""Games counted from one player's side, and meetings of two players."""
+"""Tallies of games: of one player, of a pair, and the scores computed from them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,15 @@ from agent_league.lab.statistics import Estimate, grouped_mean, grouped_rate, me
 
 @dataclass(slots=True)
 class Tally:
-    """One player's games, from its side."""
+    """Wins, draws, losses, faults and payoffs of one player."""
 
     wins: int = 0
     draws: int = 0
     losses: int = 0
     faults: int = 0
-    """How often its strategy failed or chose what isn't legal, so that a random move was made."""
+    """How often its strategy failed or chose an illegal move, so that a random one was made."""
     payoffs: Counter[float] = field(default_factory=Counter)
-    """How often it got how much; empty where only winning counts."""
+    """Payoff -> number of games; empty if only winning counts."""
 
     @property
     def games(self) -> int:
@@ -28,7 +28,7 @@ class Tally:
 
     @property
     def paid(self) -> float:
-        """All of its payoffs."""
+        """The sum of its payoffs."""
         return fsum(value * count for value, count in self.payoffs.items())
 
     def add(self, other: "Tally") -> None:
@@ -40,16 +40,16 @@ class Tally:
 
 
 SeriesOfGames = Mapping[int, Tally]
-"""One player's games with an opponent, by series: games hang together within one, and don't from one to the next."""
+"""One player's games with an opponent, by series: dependent within a series, independent between series."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What one player's games come to."""
+    """A player's tally with estimates of win rate and mean payoff."""
 
     tally: Tally
     series: int
-    """The fewest that it played with an opponent; of one alone, nobody knows how games hang together."""
+    """The smallest number of series with any opponent; from a single one, dependence can't be estimated."""
     win_rate: Estimate
     mean_payoff: Estimate | None
     """None where only winning counts."""
@@ -69,7 +69,7 @@ class Score:
 
 
 def score(opponents: Sequence[SeriesOfGames]) -> Score:
-    """The games with these opponents. Who they are is settled, so what differs between them makes no interval wider."""
+    """Compute the score against these opponents; they are fixed, so their differences widen no interval."""
     by_opponent = [_together(series) for series in opponents]
     return Score(
         tally=_together(dict(enumerate(by_opponent))),
@@ -97,14 +97,14 @@ def _together(tallies: SeriesOfGames) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Games of two players, who are known by their places in the list of players."""
+    """Tallies of some games of two players, who are given by their indexes in the list of players."""
 
     pair: tuple[int, int]
     series: int
-    """The number of the series; its games may be told in several meetings."""
+    """The number of the series; its games may come in several of these."""
     tallies: tuple[Tally, Tally]
     first_faults: tuple[str, str] = ("", "")
-    """What went wrong first with each one's strategy in this series; empty: nothing."""
+    """The first fault of each strategy in this series; empty: none."""
     spoiled: bool = False
     """Whether one of the two changed the state of the game itself."""
 
@@ -116,7 +116,7 @@ class Meeting:
 def tallies(
     returns: Mapping[tuple[float, float], int], faults: tuple[int, int], *, payoffs: bool
 ) -> tuple[Tally, Tally]:
-    """Both sides of a meeting: how often each pair of returns came; `payoffs`: whether the amounts count too."""
+    """Tally both players: how often each pair of returns came; `payoffs`: count the amounts too."""
     one, other = (Tally(faults=failed) for failed in faults)
     for both, count in returns.items():
         winner = winning_seat(both)
@@ -134,6 +134,6 @@ def tallies(
 
 
 def estimate_as_dict(estimate: Estimate) -> dict[str, float | None]:
-    """As JSON can hold it, which knows no infinity."""
+    """Return an estimate as JSON, with null for infinity."""
     ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
     return {name: value if isfinite(value) else None for name, value in ends.items()}

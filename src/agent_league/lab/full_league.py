@@ -1,6 +1,6 @@
-"""The same tournament with everything that a league is: manager, referee, players and their messages, in one process.
+"""A tournament played as whole leagues: manager, referee, players and their messages, in one process.
 
-Each league has a folder of its own, which is gone after it. Every match file is verified before its result counts.
+Each league has a temporary folder. Every match file is verified before its result counts.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ from agent_league.referee.verify import verify_match
 from agent_league.storage.paths import DataPaths
 
 FAULTS = ("strategy_failed", "strategy_chose_illegal_move")
-"""What a player writes in its log when a random move stands in for its strategy's."""
+"""Log events of a player that made a random move in place of its strategy's."""
 
 
 def leagues(tournament: Tournament, folder: Path) -> "Iterator[PlannedLeague]":
-    """Leagues in which each pair plays two games, sides swapped; and a last one of one, where the number is odd.
+    """Yield leagues in which each pair plays two games, sides swapped; with an odd number of rounds the last has one.
 
-    They are played in `folder`, which is the caller's to remove: a process that is ended leaves its league there.
+    They are played in `folder`, which the caller removes: a killed process leaves its league there.
     """
     for first in range(0, tournament.rounds, 2):
         yield PlannedLeague(tournament, folder, first, double=first + 1 < tournament.rounds)
@@ -43,7 +43,7 @@ def leagues(tournament: Tournament, folder: Path) -> "Iterator[PlannedLeague]":
 
 @dataclass(frozen=True, slots=True)
 class PlannedLeague:
-    """One league, which another process may play; `first` is the number of its first round."""
+    """One league, as a work item for any process."""
 
     tournament: Tournament
     folder: Path
@@ -51,10 +51,10 @@ class PlannedLeague:
     double: bool
 
     def play(self) -> Iterator[Meeting]:
-        """Plays it to its end and tells what came of each match; raises LeagueFailed where a file doesn't hold."""
+        """Play the league and yield the tallies of each match; LeagueFailed if a match file fails verification."""
         with TemporaryDirectory(dir=self.folder) as home:
             plan = self._plan(Path(home))
-            with redirect_stderr(io.StringIO()):  # what a strategy did wrong is in its player's log, and counted
+            with redirect_stderr(io.StringIO()):  # faults of strategies are counted from the players' logs
                 _, events = asyncio.run(play_in_process(plan))
             yield from self._meetings(plan, events)
 
@@ -91,7 +91,7 @@ class PlannedLeague:
             yield Meeting(pair, self.first // 2, (one, other))
 
     def _verified(self, path: Path) -> Mapping[str, float]:
-        """What a match file says of payoffs, if anything; raises LeagueFailed where it isn't true to itself."""
+        """Read the payoffs of a match file, if any; raises LeagueFailed if it fails verification."""
         try:
             content = orjson.loads(path.read_bytes())
             wrong = [finding.sentence for finding in verify_match(content) if not finding.ok]
@@ -117,7 +117,7 @@ def _tally(
 
 
 def _faults(paths: DataPaths, player_ids: Mapping[str, Any]) -> Counter[tuple[str, str]]:
-    """How often the players' strategies failed, by player and match."""
+    """Count faults of strategies in the players' logs, by player and match."""
     counts: Counter[tuple[str, str]] = Counter()
     for player_id in player_ids:
         log = paths.logs / "agents" / f"{player_id}.log.jsonl"

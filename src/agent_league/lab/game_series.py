@@ -1,8 +1,8 @@
-"""Games by rules and strategies alone: no messages, no clock, no files.
+"""Series of games played by rules and strategies alone: no messages, no clock, no files.
 
-A strategy is shown what it would see in a match of a league. For one that fails or breaks the rules a random move is
-made instead, as there, and counted. What it is shown isn't copied, though, as that would cost more than the game: one
-that writes into its view plays with a state that a referee would have kept from it. `changed_the_start` finds most.
+A strategy observes what it would in a match of a league. If it fails or breaks the rules, a random move is made and
+counted as a fault, as there. Observations are not copied, as that would cost more than the game, so a strategy that
+writes into its view can change the state of the game; `is_start_changed` finds most of these.
 """
 
 import traceback
@@ -24,12 +24,12 @@ IDS = ("P01", "P02")
 
 
 def match_name(number: int) -> str:
-    """As the only match of a round is called in a league."""
+    """Return the id that the only match of a league's round has."""
     return f"R{number + 1}M1"
 
 
 class Contestant:
-    """A strategy at the table, and the one observation that it is shown again and again."""
+    """A strategy in a series, with the one observation that is reused for all its moves."""
 
     def __init__(self, strategy: Strategy, observation: Observation) -> None:
         self.strategy = strategy
@@ -39,14 +39,14 @@ class Contestant:
         self._choose = strategy.choose
 
     def sit(self, seat: int, number: int) -> None:
-        """Takes a seat for the game of this number."""
+        """Set seat, round and match id of the observation for the game of this number."""
         observation = self.observation
         observation.seat = seat
         observation.round_id = number + 1
         observation.match_id = match_name(number)
 
     def move(self, view: Any, legal: Sequence[Move], step: int) -> Move:
-        """Its move, in the rules' own spelling: the strategy's may be equal and yet another (True for 1)."""
+        """Ask the strategy for a move; returns the equal one of `legal` (1 for True), or a random one after a fault."""
         observation = self.observation
         if type(legal) is list:
             legal = tuple(legal)
@@ -78,14 +78,14 @@ class Contestant:
 
 
 def place_of(error: Exception) -> str:
-    """An error, and the line that it comes from."""
+    """Describe an error with the file and line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}"[:200] + where
 
 
 def play_game(game: Game, start: State, seated: Sequence[Contestant], chance: Random) -> Finished:
-    """One game from its start to its end; who sits where is the order of `seated`."""
+    """Play one game; `seated` is in the order of seats."""
     rules, state, step = game.rules, start, 0
     moves: list[Mapping[int, Move]] = []
     while actors := rules.actors(state):
@@ -102,7 +102,7 @@ def play_game(game: Game, start: State, seated: Sequence[Contestant], chance: Ra
 
 
 class Series:
-    """Games of two players who remember each other, sides alternating; `first` is the number of the first game."""
+    """Games of two strategies with memory, sides alternating; `first` is the number of the first game."""
 
     def __init__(self, game: Game, strategies: tuple[Strategy, Strategy], seed: str, first: int = 0) -> None:
         self._returns: Counter[tuple[float, float]] = Counter()
@@ -116,7 +116,7 @@ class Series:
         self._learners = [player for player in self._players if hasattr(player.strategy, "learn")]
 
     def play(self, games: int) -> None:
-        """Plays so many more games."""
+        """Play so many more games."""
         game, start, chance, finished, counts = self._game, self._start, self._chance, self._finished, self._returns
         one, other = self._players
         for number in range(self._first + len(finished), self._first + len(finished) + games):
@@ -133,18 +133,18 @@ class Series:
 
     @property
     def first_faults(self) -> tuple[str, str]:
-        """What went wrong first with each one's strategy; empty: nothing."""
+        """The first fault of each strategy; empty: none."""
         one, other = self._players
         return one.first_fault, other.first_fault
 
     @property
     def changed_the_start(self) -> bool:
-        """Whether a strategy has written into the state that every game begins with."""
+        """Whether a strategy has changed the state that every game begins with."""
         return bool(self._start != self._kept)
 
     def take(self) -> tuple[Counter[tuple[float, float]], tuple[int, int]]:
-        """What came of the games since the last time: how often which returns, the first player's before the second's,
-        and how often each one's strategy failed or chose what isn't legal."""
+        """Return and reset the counts since the last call: how often which returns came, the first player's before the
+        second's, and how often each strategy failed or chose an illegal move."""
         one, other = self._players
         returns, faults = self._returns, (one.faults, other.faults)
         self._returns, one.faults, other.faults = Counter(), 0, 0
@@ -164,7 +164,7 @@ class Series:
         return Contestant(strategy, observation)
 
     def _record(self, index: int, place: int) -> GameRecord:
-        """A game of this series, as the player at this place remembers it."""
+        """Build the record of a game for the history of one player."""
         state, moves = self._finished[index]
         number = self._first + index
         seat = (place + number) % 2

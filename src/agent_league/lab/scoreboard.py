@@ -1,4 +1,4 @@
-"""The table of a tournament: every player's games, in all and against each other one."""
+"""The table of a tournament: each player's score, in all and by opponent."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,30 +9,30 @@ from agent_league.lab.counts import Meeting, Score, Tally, score
 from agent_league.model.results import Scoring
 
 MOST_GROUPS = 1000
-"""Of more series, some are counted as one: a thousand say enough about how far they are apart."""
+"""With more series, some are counted as one group: a thousand are enough to estimate their spread."""
 POINTS = Scoring()
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table."""
+    """A row of the table."""
 
     rank: int
     name: str
     points: int
     total: Score
     against: Mapping[str, Score]
-    """Its games with each opponent, by name."""
+    """Its score by the opponent's name."""
 
 
 class Scoreboard:
-    """Adds up meetings; ranked by what a game brings on average, in payoff or in points."""
+    """Adds up tallies; ranks players by their mean payoff or mean points a game."""
 
     def __init__(self, names: Sequence[str], *, by_payoff: bool) -> None:
         self.names = names
         self.by_payoff = by_payoff
         self.spoiled: set[tuple[str, str]] = set()
-        """Who played games in which one of the two changed the state itself."""
+        """Pairs of players one of which changed the game's state itself."""
         self._first_faults: dict[str, tuple[int, tuple[int, int], str]] = {}
         self._played: defaultdict[tuple[int, int], defaultdict[int, Tally]] = defaultdict(lambda: defaultdict(Tally))
         """By player and opponent, and by series."""
@@ -55,11 +55,11 @@ class Scoreboard:
 
     @property
     def first_faults(self) -> dict[str, str]:
-        """By player, what went wrong first; the same whoever came first with its games."""
+        """The first fault by player, independent of the order in which tallies came."""
         return {name: self._first_faults[name][2] for name in self.names if name in self._first_faults}
 
     def rows(self) -> list[Row]:
-        """The best first; equals share a rank and stay in the order in which they were named."""
+        """The rows, best first; equals share a rank and keep the order of their names."""
         players = range(len(self.names))
         totals = [score([series for (own, _), series in self._played.items() if own == player]) for player in players]
         worth = [self._worth(total) for total in totals]
@@ -79,7 +79,7 @@ class Scoreboard:
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON can hold it."""
+        """Return the table as JSON."""
         return {
             "ranked_by": "payoff" if self.by_payoff else "points",
             "games": self.games,

@@ -1,6 +1,6 @@
-"""A player's memory of a series: written out as records only when somebody looks.
+"""A player's history of a series, whose records are built only when a strategy reads them.
 
-Most strategies never do, and a record costs more than a game of Even/Odd.
+Most strategies never read it, and building a record costs more than a game of Even/Odd.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +10,11 @@ from agent_league.games.base import Move, State
 from agent_league.players.observation import GameRecord, Memory, Played
 
 Finished = tuple[State, Sequence[Mapping[int, Move]]]
-"""How a game ended, and the moves of its steps by seat."""
+"""The final state of a game, and the moves of its steps by seat."""
 
 
 class Recollection(Memory):
-    """The games of a series from one player's side; `finished` grows while it is played."""
+    """The games of a series from one player's side; the list `finished` grows as the series is played."""
 
     def __init__(self, finished: Sequence[Finished], record: Callable[[int], GameRecord]) -> None:
         super().__init__()

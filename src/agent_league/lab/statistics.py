@@ -1,4 +1,4 @@
-"""How sure a figure is: intervals for a rate and for a mean, and how likely a count is by chance alone.
+"""Confidence intervals for rates and means, binomial tests and their correction for several tests.
 
 Pure arithmetic of the standard library. It knows no games and no players.
 """
@@ -13,15 +13,15 @@ from statistics import NormalDist
 CONFIDENCE = 0.95
 NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 LARGE_SAMPLE = 1000
-"""From here on Student's t and the normal distribution give the same three digits."""
+"""Degrees of freedom from which on Student's t and the normal distribution agree in three digits."""
 
 Groups = Mapping[int, tuple[int, float]]
-"""Values that may hang together, by group: how many, and their sum."""
+"""Values that may be dependent within a group, by group: their number and their sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure, and where the true one is with 95% confidence."""
+    """A value and its 95% confidence interval."""
 
     value: float
     low: float
@@ -29,9 +29,9 @@ class Estimate:
 
 
 def rate(successes: int, trials: int) -> Estimate:
-    """A share and its Wilson score interval, which stays within 0 and 1 and is honest for few trials and for extremes.
+    """Estimate a share with its Wilson score interval, which stays within 0 and 1 and holds for few trials too.
 
-    Without trials nothing is known: 0 to 1.
+    Without trials the interval is 0 to 1.
     """
     _check_count(successes, trials)
     if trials == 0:
@@ -46,8 +46,10 @@ def rate(successes: int, trials: int) -> Estimate:
 
 
 def grouped_rate(strata: Sequence[Groups]) -> Estimate:
-    """The share among values of 0 and 1: at each end the outer one of Wilson's interval, which takes all of them as
-    independent, and of Student's over the groups, which doesn't. Wilson's alone where the groups are too few.
+    """Estimate a share of values that are 0 or 1 and may be dependent within a group.
+
+    Each end is the outer one of Wilson's interval over the values and of Student's over the groups; Wilson's alone if
+    there are too few groups.
     """
     groups = [group for stratum in strata for group in stratum.values()]
     alone = rate(int(sum(total for _, total in groups)), sum(number for number, _ in groups))
@@ -58,15 +60,15 @@ def grouped_rate(strata: Sequence[Groups]) -> Estimate:
 
 
 def grouped_mean(strata: Sequence[Groups]) -> Estimate | None:
-    """The mean of values that are independent from group to group only, with Student's interval over the groups.
+    """Estimate a mean of values that are independent only between groups, with Student's interval over the groups.
 
-    Strata are drawn in fixed parts, so what differs between them is no error. A group with the same number in several
-    strata is one group. None where a stratum has fewer than two groups.
+    Strata have fixed sizes, so differences between them don't widen the interval. A group with the same number in
+    several strata is one group. None if a stratum has fewer than two groups.
     """
     if not strata or any(len(groups) < 2 for groups in strata):
         return None
     apart: defaultdict[int, list[float]] = defaultdict(list)
-    """By group, how far its sums are from what its strata's means would give."""
+    """By group, how far its sums are from those expected by the means of its strata."""
     for groups in strata:
         middle = fsum(total for _, total in groups.values()) / sum(number for number, _ in groups.values())
         for name, (number, total) in groups.items():
@@ -79,9 +81,9 @@ def grouped_mean(strata: Sequence[Groups]) -> Estimate | None:
 
 
 def mean(*strata: Mapping[float, int]) -> Estimate:
-    """The mean of independent values, given as value -> how often, and its interval by Student's t.
+    """Estimate the mean of independent values, given as value -> count, with its interval by Student's t.
 
-    One value alone tells nothing of the spread: minus to plus infinity.
+    With a single value the interval is infinite.
     """
     numbers = [sum(counts.values()) for counts in strata]
     if not sum(numbers):
@@ -94,7 +96,7 @@ def mean(*strata: Mapping[float, int]) -> Estimate:
 
 
 def at_least(successes: int, trials: int, chance: float) -> float:
-    """How likely so many or more come about by chance."""
+    """Return the probability of at least so many successes, each with probability `chance`."""
     if successes <= 0 or chance >= 1:
         return 1.0
     if successes > trials or chance <= 0:
@@ -112,13 +114,13 @@ def at_least(successes: int, trials: int, chance: float) -> float:
 
 
 def binomial_p_value(successes: int, trials: int) -> float:
-    """How likely a fair coin gives a count as uneven as this one, or more uneven: the exact two-sided test."""
+    """Return the p-value of the exact two-sided binomial test against a fair coin."""
     _check_count(successes, trials)
     return min(1.0, 2 * at_least(max(successes, trials - successes), trials, 0.5))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The same p-values for a family of tests (Holm): together they err no more often than a single one would."""
+    """Adjust the p-values of a family of tests after Holm, which bounds their common error rate."""
     adjusted = [0.0] * len(p_values)
     largest = 0.0
     for place, index in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
@@ -144,7 +146,7 @@ def _around(middle: float, deviation: float, degrees: int) -> Estimate:
 
 @cache
 def _student_quantile(degrees: int) -> float:
-    """Where Student's t has 95% of its probability between minus and plus; found by halving."""
+    """Return the t with 95% of the probability between -t and t; found by bisection."""
     low, high = 0.0, 1.0
     while _student_within(high, degrees) < CONFIDENCE:
         high *= 2
@@ -158,7 +160,7 @@ def _student_quantile(degrees: int) -> float:
 
 
 def _student_within(t: float, degrees: int) -> float:
-    """The probability that Student's t is between -t and t: for whole degrees of freedom a finite series."""
+    """Return the probability that Student's t is between -t and t: a finite series for whole degrees of freedom."""
     angle = atan(t / sqrt(degrees))
     square = cos(angle) ** 2
     odd = degrees % 2

@@ -1,7 +1,7 @@
-"""Everybody against everybody, many times over: which series are played, and from which dice each one starts.
+"""A round-robin tournament of strategies: which series are played, and the seed of each.
 
-A series is the unit of work: two players start it afresh, remember all of it, and sides alternate. What comes of it
-depends on the tournament, the pair and the series alone, so it doesn't matter who plays it, or when.
+A series is the unit of work: two players start it without memory, remember all of it, and sides alternate. Its result
+depends on the tournament, the pair and the series alone, so any process may play it, at any time.
 """
 
 import time
@@ -21,18 +21,18 @@ from agent_league.launch.config_checks import configured_game
 from agent_league.players.strategies import answers_at_once, can_choose, load_strategy, not_installed, unsuited
 
 SERIES = 20
-"""So many a pair plays, unless somebody wants others: enough to see how far they are apart."""
+"""Default number of series of a pair: enough to estimate their spread."""
 LONGEST_SERIES = 1000
-"""Games; who remembers more needs much memory. Where 20 series don't do, there are more."""
+"""Most games of a default series, as players remember all of them; beyond it there are more series."""
 MOST_PLAYERS = 100
 TELL_SECONDS = 0.1
 AT_A_TIME = 10
-"""Games between two looks at the clock."""
+"""Games that are played between two readings of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tournament:
-    """What is played: each pair of players `rounds` games."""
+    """A tournament in which each pair of strategies plays `rounds` games."""
 
     game_type: str
     strategies: tuple[str, ...]
@@ -40,7 +40,7 @@ class Tournament:
     seed: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     series: int | None = None
-    """Games of a series; None: as many as make 20 series of a pair, of two games or more, both sides as often."""
+    """Games of a series; None: 20 series a pair, of two games or more, with both sides equally often."""
 
     @property
     def game(self) -> Game:
@@ -48,7 +48,7 @@ class Tournament:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the players are called: as their strategies, and a number where one is named again."""
+        """Names of the players: their strategies', with a number for the second of a kind."""
         again = [self.strategies[:place].count(name) for place, name in enumerate(self.strategies)]
         return tuple(
             f"{name} #{earlier + 1}" if earlier else name for name, earlier in zip(self.strategies, again, strict=True)
@@ -63,13 +63,13 @@ class Tournament:
         return len(self.pairs) * self.rounds
 
     def plan(self) -> "Iterator[PlannedSeries]":
-        """All series; the first of every pair comes before the second of any, so that a half is a fair half."""
+        """Yield all series, the first of every pair before the second of any, so that an interruption is fair."""
         for number, (first, after) in enumerate(pairwise(self._bounds())):
             for pair in self.pairs:
                 yield PlannedSeries(self, pair, number, first, after - first)
 
     def _bounds(self) -> Iterator[int]:
-        """The numbers of the first games of all series, and of the one that isn't played any more."""
+        """Yield the number of the first game of each series, and at last the number of games."""
         if self.series:
             yield from range(0, self.rounds, self.series)
         else:
@@ -79,9 +79,9 @@ class Tournament:
         yield self.rounds
 
     def play(self, jobs: int = 1) -> Scoreboard:
-        """Plays all of it; several processes need a script that can be imported without playing.
+        """Play the tournament; with several processes the calling script must be importable without playing.
 
-        Raises UserError or BadParameters where it can't be played.
+        Raises UserError or BadParameters if it can't be played.
         """
         configured_game(None, self.game_type, self.parameters)
         self.check()
@@ -91,11 +91,11 @@ class Tournament:
         return board
 
     def scoreboard(self) -> Scoreboard:
-        """Its table before the first game."""
+        """Make an empty scoreboard."""
         return Scoreboard(self.labels, by_payoff=self.game.payoffs)
 
     def check(self) -> list[str]:
-        """Raises UserError where these players can't play it; returns what is worth a remark."""
+        """Raise UserError if these strategies can't play; return remarks about unsuited ones."""
         if isinstance(self.strategies, str):
             raise UserError(
                 f"strategies must be several names, such as ('random', 'markov'), found {self.strategies!r}"
@@ -115,7 +115,7 @@ class Tournament:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSeries:
-    """Some games of one pair, which another process may play."""
+    """A series of one pair, as a work item for any process."""
 
     tournament: Tournament
     pair: tuple[int, int]
@@ -124,7 +124,7 @@ class PlannedSeries:
     games: int
 
     def play(self) -> Iterator[Meeting]:
-        """Plays them, and tells a few times a second what was played since."""
+        """Play the games, and yield the tallies of those played since the last, a few times a second."""
         tournament, game = self.tournament, self.tournament.game
         one, other = (load_strategy(tournament.strategies[player]) for player in self.pair)
         seed = "/".join(map(str, (tournament.seed, *self.pair, self.first)))

@@ -1,4 +1,4 @@
-"""Work spread over processes. What comes back is the same whatever their number; only its order differs."""
+"""Playing work items in several processes. Their number changes the order of the results, not the results."""
 
 import multiprocessing
 import os
@@ -14,17 +14,17 @@ from agent_league.errors import LeagueFailed
 from agent_league.lab.counts import Meeting
 
 AHEAD = 4
-"""So many pieces of work for each process lie ready, so that none waits for the next."""
+"""Work items queued for each process, so that none is idle between two."""
 
 
 class Work(Protocol):
-    """A piece of work that can be sent to another process."""
+    """A piece of work that can be pickled and played in another process."""
 
     def play(self) -> Iterator[Meeting]: ...
 
 
 def play_all(work: Iterable[Work], jobs: int = 1) -> Generator[Meeting]:
-    """What comes of all the work, as it comes; whoever closes the iterator ends the processes."""
+    """Play all work items and yield tallies as they come; closing the iterator ends the processes."""
     if jobs == 1:
         for piece in work:
             yield from piece.play()
@@ -58,7 +58,7 @@ def _in_pool(pool: ProcessPoolExecutor, work: Iterable[Work], most: int) -> Iter
 
 
 def _finished(waiting: set[Future[list[Meeting]]]) -> Generator[Meeting, None, set[Future[list[Meeting]]]]:
-    """Yields what is ready, once something is; returns what isn't."""
+    """Wait for a future, yield the tallies of all that are done, return the others."""
     done, still = wait(waiting, return_when=FIRST_COMPLETED)
     for future in done:
         yield from future.result()
@@ -70,7 +70,7 @@ def _play(piece: Work) -> list[Meeting]:
 
 
 def _begin() -> None:
-    """The life of a worker: Ctrl-C is for its parent to decide about, and without a parent there is nothing to do."""
+    """Set up a worker process: ignore Ctrl-C, which the parent handles, and exit when the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
 
@@ -83,7 +83,7 @@ def _end_with_the_parent() -> None:
 
 
 def _context() -> Any:
-    """Children are forked from a small server that has imported everything once; Windows starts each anew."""
+    """Make a forkserver context with our modules preloaded; on Windows a spawn context."""
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

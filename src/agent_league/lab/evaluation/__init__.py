@@ -1,1 +1,1 @@
-"""Judging one player: a private league against simple agents, and a report on how ready it is."""
+"""Evaluation of one player: a private league against simple opponents, criteria and a report."""

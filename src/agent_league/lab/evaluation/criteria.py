@@ -1,6 +1,6 @@
-"""What is asked of a player before it may compete, and whether this one fulfils it. Pure.
+"""The criteria that a player should fulfil before it competes, and their verdicts for one evaluation. Pure.
 
-A criterion that the games can't decide is not judged, and says why: too few games, or a game of luck.
+A criterion that the games can't decide is not judged, with a reason: too few games, or a game of luck.
 """
 
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from agent_league.lab.evaluation.model import Chances, Ending, Evaluation, Moves
 from agent_league.lab.statistics import at_least
 
 IN_A_ROW = 50
-"""So many games must have been played without a timeout, without a technical loss."""
+"""Games required without a timeout, and without a technical loss."""
 ENOUGH_GAMES = 100
 WINNING = 0.6
 RANDOM = "random"
 
 
 class Judgement(StrEnum):
-    """What is to be said of a criterion."""
+    """The verdict on a criterion."""
 
     PASS = "PASS"  # noqa: S105 - a verdict, not a secret
     FAIL = "FAIL"
@@ -26,7 +26,7 @@ class Judgement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One demand, and what was found."""
+    """A criterion with its verdict and the facts behind it."""
 
     name: str
     verdict: Judgement
@@ -35,7 +35,7 @@ class Criterion:
 
 
 def judge(evaluation: Evaluation) -> tuple[Criterion, ...]:
-    """All criteria."""
+    """Judge all criteria."""
     return (
         _valid_messages(evaluation),
         _no_timeouts(evaluation),
@@ -71,7 +71,7 @@ def _no_technical_losses(evaluation: Evaluation) -> Criterion:
 
 
 def _in_a_row(name: str, evaluation: Evaluation, failures: int, found: str) -> Criterion:
-    """One failure is one too many, wherever it is: a player isn't asked for its best 50 games."""
+    """Judge a run without failures. A single failure anywhere fails it, even beside a long enough run."""
     if failures:
         return Criterion(name, Judgement.FAIL, found)
     if len(evaluation.games) >= IN_A_ROW:
@@ -103,7 +103,7 @@ def _win_rate(evaluation: Evaluation) -> Criterion:
 
 
 def _out_of_reach(title: str, chances: Chances | None, games: int) -> str:
-    """Why no skill can reach the mark; empty: it may."""
+    """Explain why no skill can reach the required win rate; empty if it can be reached."""
     if chances is None or not (chances.alike or (chances.single and chances.most <= WINNING)):
         return ""
     sentence = f"No skill can reach this mark in {title}: against a player that chooses at random, "
@@ -139,7 +139,7 @@ def _graceful(evaluation: Evaluation) -> Criterion:
 
 
 def _percent(share: float) -> str:
-    """With a digit after the point; what isn't quite everything is not shown as such."""
+    """Format with one decimal; less than everything is never shown as 100.0%."""
     shown = f"{share:.1%}"
     return "99.9%" if shown == "100.0%" and share < 1 else shown
 

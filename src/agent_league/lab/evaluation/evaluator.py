@@ -1,6 +1,6 @@
-"""An evaluation from its beginning to its end: whoever takes part is brought to the table, and series are played.
+"""Running an evaluation: connect the player and its opponents, play a series against each, try bad input.
 
-What was found so far can be had at any moment, so that an interruption loses nothing.
+The results so far are available at any moment, so that an interruption loses nothing.
 """
 
 import asyncio
@@ -36,20 +36,20 @@ from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V2
 
 FIRST_PARTNER = 901
-"""Ids that no league gives, so that no player takes a practice partner for an opponent that it has met there."""
+"""First number of opponents' ids. No league gives such ids, so no player mistakes them for earlier opponents."""
 PASS_SECONDS = 24 * 3600
 ANNOUNCED = 100
-"""Games that a player is told of at once."""
+"""Games in one announcement to a player."""
 PLAYER = "the player"
 NO_EARLIER = "no earlier version was named: give its address or its strategy with --earlier"
 ALL_OURS = "a strategy plays inside a player of ours, which 'league check --self' judges"
 Watch = Callable[[str, PracticeGame | None], None]
-"""Told the opponent's name with each game that is over, and with none when a series begins."""
+"""Called with the opponent's name and each finished game, and with None when a series begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be evaluated, and how."""
+    """Which player to evaluate, and how."""
 
     player: str
     """The address of a running player, or the name of a strategy."""
@@ -58,21 +58,21 @@ class Request:
     games: int = 100
     earlier: str | None = None
     protocol: str | None = None
-    """`league.v1` or `league.v2`; None: found out."""
+    """`league.v1` or `league.v2`; None: detect it."""
     timeout: float | None = None
-    """No call takes longer than this."""
+    """Upper bound in seconds for every call; None: the timeouts alone."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     wait: float = 5.0
-    """So long a running player has to appear and to register."""
+    """Seconds for a running player to appear and to register."""
     manager_port: int | None = None
     bound: float = 1800.0
-    """So many seconds all games together may take."""
+    """Seconds for all games together."""
     defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """An opponent at the table; one that isn't there says why."""
+    """An opponent; without a player, `left_out_reason` says why it doesn't play."""
 
     name: str
     says: str
@@ -81,7 +81,7 @@ class _Row:
 
 
 def is_address(text: str) -> bool:
-    """Whether a player is named by its address; a UserError where it is neither that nor a strategy."""
+    """Whether the text is a player's address, not a strategy; UserError if it is neither."""
     if text in strategy_names():
         return False
     if Path(text).is_file():
@@ -96,7 +96,7 @@ def is_address(text: str) -> bool:
 
 
 class Evaluator:
-    """One evaluation under way."""
+    """Runs one evaluation and holds its results so far."""
 
     def __init__(
         self, request: Request, watch: Watch = lambda *_: None, tell: Callable[[str], None] = lambda _: None
@@ -132,14 +132,14 @@ class Evaluator:
         )
 
     def found(self, *, interrupted: bool = False) -> Evaluation:
-        """What there is so far."""
+        """Return the evaluation with the results so far."""
         series = tuple(replace(one, games=tuple(self._games[one.opponent])) for one in self._found.series)
         seconds = time.monotonic() - self._began
         moves = self._watched.moves if self._watched else None
         return replace(self._found, series=series, seconds=seconds, moves=moves, interrupted=interrupted)
 
     async def run(self) -> Evaluation:
-        """Plays all series; raises a UserError where nobody can be evaluated."""
+        """Play all series; UserError if the player can't be evaluated."""
         async with AsyncExitStack() as stack:
             home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="league-evaluate-")))
             await self._evaluate(stack, home)
@@ -188,7 +188,7 @@ class Evaluator:
     async def _meet(
         self, stack: AsyncExitStack, key: SigningKey, addresses: Sequence[str]
     ) -> tuple[PracticeManager | None, dict[str, Visitor]]:
-        """The running players by their addresses, and the manager that they may register with."""
+        """Open the manager and connect to the running players; returns these by address."""
         request = self._request
         manager = await open_manager(request.manager_port, key, PracticeManager)
         if manager:
@@ -204,7 +204,7 @@ class Evaluator:
         return manager, visitors
 
     def _limits(self) -> Timeouts:
-        """Those of the league, or shorter."""
+        """Return the league's timeouts, none longer than the requested one."""
         most = self._request.timeout
         limits = self._request.timeouts
         if most is None:
@@ -214,7 +214,7 @@ class Evaluator:
         )
 
     def _partners(self, taken: set[str]) -> tuple[dict[str, Partner], list[_Row]]:
-        """Those who sit in this process, by what they are called here; and all opponents in their order."""
+        """Plan the players in this process, by name, and list all opponents in the order of play."""
         request = self._request
         ids = (f"P{number}" for number in range(FIRST_PARTNER, 10_000) if f"P{number}" not in taken)
         partners: dict[str, Partner] = {}
@@ -233,7 +233,7 @@ class Evaluator:
         return partners, rows
 
     def _partner(self, player_id: str, strategy: str) -> Partner:
-        """Its name has the id in it, because its dice follow from its name: two of a kind must not play alike."""
+        """Make an opponent. Its id is part of its name, from which its random numbers follow: no two play alike."""
         loaded = load_strategy(strategy, self._request.defaults, self._tell)
         return Partner(player_id, loaded, f"{strategy} {player_id}")
 
@@ -254,7 +254,7 @@ class Evaluator:
             left = max(left - took, 0.0)
 
     async def _series(self, table: PracticeTable, player: Entrant, row: _Row, round_id: int, seconds: float) -> None:
-        """The games against one opponent, as far as they are worth it."""
+        """Play the games against one opponent; stops after repeated failures or when its time is over."""
         other, wanted = row.entrant, self._request.games
         if other is None:
             return

@@ -1,4 +1,4 @@
-"""What an evaluation says, in words and tables that every form of the report shares. Pure."""
+"""Sentences and tables of an evaluation that terminal, Markdown and HTML share. Pure."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -25,14 +25,14 @@ HOW_TO_READ = (
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table."""
+    """A table of text cells."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
 def sentence(evaluation: Evaluation) -> str:
-    """What is to be said in one line."""
+    """Summarise the verdicts in one line."""
     criteria = judge(evaluation)
     counts = {verdict: sum(one.verdict is verdict for one in criteria) for verdict in Judgement}
     judged = f"{counts[Judgement.PASS]} of {len(criteria)} criteria fulfilled, {counts[Judgement.FAIL]} not"
@@ -41,7 +41,7 @@ def sentence(evaluation: Evaluation) -> str:
 
 
 def facts(evaluation: Evaluation) -> Sheet:
-    """Who played what, where and how long."""
+    """Make the table of basic facts: player, protocol, game, number of games, seed, time."""
     games = len(evaluation.games)
     parameters = ", ".join(f"{name} {value}" for name, value in evaluation.parameters.items())
     speed = f" ({games / evaluation.playing:.0f} a second)" if evaluation.playing > 0 else ""
@@ -67,7 +67,7 @@ def criteria_sheet(criteria: Sequence[Criterion]) -> Sheet:
 
 
 def results_sheet(evaluation: Evaluation) -> Sheet:
-    """A row for each opponent that was played against; why others weren't is a remark."""
+    """Make a table with a row for each opponent with games; why others have none is a remark."""
     paid = evaluation.has_amounts
     head = ("Opponent", "Games", "W/D/L", "Win rate (95%)", "p", "p (Holm)")
     rows = tuple(_result_row(evaluation, series, paid=paid) for series in evaluation.series if series.games)
@@ -75,7 +75,7 @@ def results_sheet(evaluation: Evaluation) -> Sheet:
 
 
 def who_they_are(evaluation: Evaluation) -> str:
-    """What the opponents do, in a sentence."""
+    """Describe how the opponents play, in a sentence."""
     told = "; ".join(f"{series.opponent}: {series.says}" for series in evaluation.series if series.games)
     return with_stop(told) if told else ""
 
@@ -104,13 +104,13 @@ def times_sheet(evaluation: Evaluation) -> Sheet:
 
 
 def faults_sheet(evaluation: Evaluation) -> Sheet:
-    """The most frequent faults of messages, each with the call it answered."""
+    """Make the table of the most frequent message faults."""
     rows = tuple((str(count), fault.where, fault.what) for fault, count in evaluation.faults[:SHOWN_FAULTS])
     return Sheet(("Times", "In answer to", "What is wrong"), rows)
 
 
 def remarks(evaluation: Evaluation) -> Iterator[str]:
-    """What is to be said beside the numbers."""
+    """Yield remarks on shortened series, technical losses, walkovers and failed steps with bad input."""
     for series in evaluation.series:
         if series.cut_short:
             told = f"after {games_of(len(series.games))}: " if series.games else "not played: "
@@ -128,7 +128,7 @@ def remarks(evaluation: Evaluation) -> Iterator[str]:
 
 
 def failed(criteria: Sequence[Criterion]) -> bool:
-    """Whether a criterion is not fulfilled."""
+    """Whether any criterion failed."""
     return any(one.verdict is Judgement.FAIL for one in criteria)
 
 
@@ -151,7 +151,7 @@ def _p(value: float) -> str:
 
 
 def warnings(evaluation: Evaluation) -> Iterator[str]:
-    """What bad input brought to light that costs no match."""
+    """Yield the warnings of the steps with bad input."""
     done = evaluation.conformance
     yield from (f"Bad input, warning: {fault.where}: {fault.what}" for fault in done.warned[:SHOWN_FAULTS])
 

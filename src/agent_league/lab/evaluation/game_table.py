@@ -1,4 +1,4 @@
-"""The table at which games are played, one after the other, by the real referee. There is no league around it."""
+"""Playing the games of an evaluation one after the other, with the real referee's match play but no league."""
 
 import hashlib
 from random import Random
@@ -26,13 +26,13 @@ from agent_league.referee.play import MatchPlay
 from agent_league.referee.requests import Desk
 
 FAILURES = CircuitBreaker().failure_threshold
-"""After so many in a row nobody would go on asking."""
+"""Failures in a row after which the circuit breaker opens and a series ends."""
 QUICKLY = RetryPolicy(base_delay_sec=0.1)
-"""As often as in a league, with less time between."""
+"""As many attempts as in a league, with shorter delays."""
 
 
 class PracticeTable:
-    """Where one player meets others."""
+    """Plays single games of one player against others, and keeps failure counts between games."""
 
     def __init__(
         self,
@@ -49,13 +49,13 @@ class PracticeTable:
         self._passes = passes
         self._seed = seed
         self._tag = f"E{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
-        """So that a player never takes a match for one of another evaluation."""
+        """Prefix of match ids, different for each seed, so that players don't confuse evaluations."""
         self._referee = referee
         self._clock = SystemClock()
         self._failures: dict[str, int] = {}
-        """Each player's calls in a row that failed, from game to game."""
+        """Failed calls in a row by player, carried from game to game."""
         self._missed: list[str] = []
-        """Who was silent when it was told something."""
+        """Players whose notifications timed out, in the current game."""
         self._desk = Desk(
             manners=Manners(carrier),
             outboxes=Outboxes(self._note),
@@ -66,7 +66,7 @@ class PracticeTable:
         )
 
     async def play(self, player: Entrant, other: Entrant, round_id: int, number: int) -> PracticeGame:
-        """One game; sides change from each to the next."""
+        """Play one game; sides alternate with its number. BrokenGame if the game's rules fail."""
         sides = (player, other) if number % 2 else (other, player)
         order = self._order(sides, round_id, number)
         play = MatchPlay(order, self._game, REFEREE, self._desk, self._clock, self._seed)
@@ -94,11 +94,11 @@ class PracticeTable:
         )
 
     def is_open(self, player: Entrant) -> bool:
-        """Whether the breaker is open: so many calls in a row failed that nobody would go on asking."""
+        """Whether so many calls in a row failed that the circuit breaker is open."""
         return self._failures.get(player.player_id, 0) >= FAILURES
 
     async def announce(self, player: Entrant, other: Entrant, round_id: int, numbers: range) -> None:
-        """Tells a player outside of the games to come, and where its referee is."""
+        """Send a running v2 player the announcement of the next games, with the referee's address."""
         if self._referee is None or player.protocol == PROTOCOL_V1:
             return
         matches = [
@@ -161,7 +161,7 @@ class PracticeTable:
 
 
 def _ending(play: MatchPlay, player_id: str) -> tuple[Ending, str]:
-    """How a game ended for one player, and how it failed where it did."""
+    """Return how a game ended for a player, and the kind of a technical loss."""
     verdict, failed = play.verdict, play.match.terminations
     if player_id in failed:
         return Ending.TECHNICAL_LOSS, str(failed[player_id])

@@ -1,4 +1,4 @@
-"""Players in this process: real ones, each with a strategy, on the memory network beside whoever is outside."""
+"""Players that run in this process: real ones, each with a strategy, reached through the in-memory network."""
 
 import asyncio
 import hashlib
@@ -24,26 +24,26 @@ from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V2
 
 INSIDE = "http://inside.invalid:8000/"
-"""Where those in this process are; nobody else can be there."""
+"""Base URL of players in this process; no real host can have this name."""
 MANAGER = f"{INSIDE}manager"
 SEAT_SECONDS = 30
-"""So long our own players may take to register, on the busiest of machines."""
+"""Time for our own players to register, generous for busy machines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """A player that can be asked to play."""
+    """A registered player, running or in this process, that can be called to play."""
 
     player_id: str
     endpoint: str
     token: Callable[[], str | None]
-    """What it has registered with, as far as we know; it may register again."""
+    """Returns its current token, if we know it; a player may register again."""
     protocol: str = PROTOCOL_V2
     move_method: Literal["make_move"] | None = None
-    """How it is asked for a move, where it doesn't name the game among its own."""
+    """The method to ask it for a move, if it takes any game and doesn't name this one."""
 
     def enters(self, match_token: str, failures: int) -> MatchPlayer:
-        """As a match's order tells of it."""
+        """Return its entry in START_MATCH."""
         token = self.token()
         return MatchPlayer(
             player_id=self.player_id,
@@ -59,7 +59,7 @@ class Entrant:
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """A strategy that is to sit in this process."""
+    """A player to start in this process."""
 
     player_id: str
     strategy: Strategy
@@ -68,7 +68,7 @@ class Partner:
 
 
 class BothWays:
-    """A carrier to those in this process and to those outside."""
+    """A carrier that routes by address: players in this process through memory, others over HTTP."""
 
     def __init__(self, inside: MemoryNetwork, outside: Carrier) -> None:
         self._inside = inside
@@ -86,12 +86,12 @@ class BothWays:
         return await carrier.exchange(endpoint, frame, limit, bearer, headers)
 
     async def close(self) -> None:
-        """Both belong to somebody else."""
+        """Do nothing: the caller closes both carriers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Where those in this process sit."""
+    """What players in this process share: network, manager, folder, game and seed."""
 
     network: MemoryNetwork
     manager: PracticeManager
@@ -104,7 +104,7 @@ class Room:
 async def sit_down(
     partners: Sequence[Partner], room: Room, remark: Callable[[str], None]
 ) -> AsyncIterator[list[Entrant]]:
-    """Real players with these strategies, registered with the manager; leaving the context ends them."""
+    """Start players in this process and wait until all have registered; leaving the context ends them."""
     manager = room.manager
     room.network.attach(MANAGER, manager.answer)
     system = SystemConfig(default_league_id=manager.league_id, logging=Logging(level="ERROR"))

@@ -1,6 +1,6 @@
-"""What an evaluation found: games one by one, series by opponent, and the numbers that follow. Pure.
+"""The data of an evaluation: games, series by opponent, and the numbers computed from them. Pure.
 
-How the games are played is `practice`'s business, what is to be thought of the numbers that of `criteria`.
+`evaluator` plays the games, `criteria` judges the numbers.
 """
 
 import math
@@ -15,7 +15,7 @@ from agent_league.lab.counts import Score, Tally, score
 from agent_league.lab.statistics import Estimate, binomial_p_value, grouped_rate, holm
 
 BLOCKS = 10
-"""So many runs of consecutive games tell how far games hang together; each has at least two, one from either side."""
+"""Most blocks of consecutive games that stand in for independent series; each has at least two games."""
 
 
 class Ending(StrEnum):
@@ -26,15 +26,15 @@ class Ending(StrEnum):
     LOSS = "loss"
     TECHNICAL_LOSS = "technical_loss"
     WALKOVER = "walkover"
-    """The opponent failed: nothing can be learned from such a game."""
+    """The opponent failed: such a game says nothing about the player."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that isn't in the protocol's own form."""
+    """Something in a message that isn't in the protocol's own form."""
 
     where: str
-    """The call that it answers."""
+    """The method of the call that the message answers."""
     what: str
 
 
@@ -46,12 +46,12 @@ class PracticeGame:
     seat: int
     ending: Ending
     how: str = ""
-    """Of a technical loss: in which way the player failed."""
+    """The kind of a technical loss."""
     payoff: float | None = None
     seconds: tuple[float, ...] = ()
     """How long each answer took."""
     timeouts: int = 0
-    """Calls that stayed without an answer."""
+    """Calls that timed out."""
     faults: tuple[Fault, ...] = ()
 
 
@@ -61,17 +61,17 @@ class Encounter:
 
     opponent: str
     says: str
-    """What the opponent does, in a few words."""
+    """How the opponent plays, in a few words."""
     games: tuple[PracticeGame, ...] = ()
     cut_short: str = ""
-    """Why there are fewer games than were asked for, or none at all."""
+    """Why there are fewer games than requested, or none; empty: there are all."""
 
     def count(self, ending: Ending) -> int:
         return sum(game.ending is ending for game in self.games)
 
     @property
     def counted(self) -> tuple[PracticeGame, ...]:
-        """The games that say something of the player."""
+        """All games but walkovers, which say nothing about the player."""
         return tuple(game for game in self.games if game.ending is not Ending.WALKOVER)
 
     @property
@@ -84,11 +84,11 @@ class Encounter:
 
     @property
     def score(self) -> Score:
-        """The games that say something, in blocks."""
+        """The score of the valid games, with blocks in place of series."""
         return score([dict(enumerate(_tally(block) for block in _blocks(self.counted)))])
 
     def win_rates(self, numbers: Iterable[int]) -> Iterator[Estimate]:
-        """The share of wins after each of these numbers of games."""
+        """Yield the win rate after each of these numbers of games."""
         won = [0, *accumulate(game.ending is Ending.WIN for game in self.counted)]
         for number in numbers:
             bounds = pairwise(_bounds(number))
@@ -96,7 +96,7 @@ class Encounter:
 
     @property
     def p_value(self) -> float:
-        """How likely so uneven a result is among equals whose games are independent; draws say nothing of that."""
+        """The binomial p-value of wins against losses; it takes games as independent and leaves draws out."""
         return binomial_p_value(self.wins, self.wins + self.lost)
 
     @property
@@ -107,16 +107,16 @@ class Encounter:
 
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """How often one game is won against a player that chooses at random."""
+    """The probability of winning one game against a player that moves at random."""
 
     least: float
-    """By the worst choice."""
+    """With the worst move."""
     most: float
-    """By the best."""
+    """With the best move."""
     alike: bool
-    """Whether every choice wins, draws and loses as often as any other: then no skill changes anything."""
+    """Whether all moves win, draw and lose equally often, so that skill has no effect."""
     single: bool
-    """Whether a match is one such game."""
+    """Whether a match is one game, not several repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,63 +125,63 @@ class Moves:
 
     asked: int = 0
     failed: int = 0
-    """Of these, it raised an error or chose what isn't legal."""
+    """Of these, how often it raised an error or chose an illegal move."""
     first_failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long answers took, in seconds."""
+    """Response times in seconds."""
 
     answers: int
     median: float
     late: float
-    """95 of 100 were faster."""
+    """The 95th percentile."""
     longest: float
 
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """What became of steps that `league check` takes too: bad input, and whether the player is itself afterwards."""
+    """Results of `league check`'s steps with bad input, including whether the player still works afterwards."""
 
     passed: int = 0
     skipped: int = 0
     warned: tuple[Fault, ...] = ()
     failed: tuple[Fault, ...] = ()
     unjudged: str = ""
-    """Why nothing was tried."""
+    """Why the steps were not taken; empty: they were."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All that was found out about one player."""
+    """Everything found about one player: the request, the games and the check with bad input."""
 
     player: str
     where: str
-    """Its address, or that it played in this process."""
+    """The player's address, or "in this process"."""
     protocol: str
     game_type: str
     title: str
     parameters: Mapping[str, Any]
     chances: Chances | None
-    """What can be reached against random, where that can be counted."""
+    """What can be reached against random play; None if that can't be counted."""
     has_amounts: bool
-    """Whether it counts how much a seat has, and not only who has more."""
+    """Whether the game's amounts count, not only who has more."""
     seed: str
     earlier: str
-    """Its earlier version, where one was named."""
+    """The player's earlier version; empty if none was named."""
     wanted: int
-    """Games that were asked for, per opponent."""
+    """Requested games per opponent."""
     started: str
     seconds: float = 0.0
     playing: float = 0.0
-    """Of these, so many went into games."""
+    """Of these, the time spent in games."""
     series: tuple[Encounter, ...] = ()
     conformance: Conformance = field(default_factory=Conformance)
     registration: tuple[Fault, ...] | None = None
-    """What is wrong with the message with which it registered; None: it didn't."""
+    """Faults of its registration message; None: it didn't register."""
     moves: Moves | None = None
-    """Of a strategy in this process, whose player makes a random move where it fails; None: nobody can know."""
+    """Moves of a strategy in this process; None for a running player, whose failures can't be seen."""
     remarks: tuple[str, ...] = ()
     interrupted: bool = False
 
@@ -192,7 +192,7 @@ class Evaluation:
 
     @property
     def messages(self) -> int:
-        """Answers that came, and its registration."""
+        """The number of answers, and the registration."""
         return sum(len(game.seconds) for game in self.games) + (self.registration is not None)
 
     @property
@@ -201,7 +201,7 @@ class Evaluation:
 
     @property
     def faults(self) -> list[tuple[Fault, int]]:
-        """Each kind of fault and how often it was found, the most frequent first."""
+        """Each fault with its count, the most frequent first."""
         counts = Counter(self.registration or ())
         counts.update(fault for game in self.games for fault in game.faults)
         return counts.most_common()
@@ -216,7 +216,7 @@ class Evaluation:
 
     @property
     def adjusted(self) -> Mapping[str, float]:
-        """By opponent, the p-values as a family of tests."""
+        """The Holm-adjusted p-values by opponent."""
         tried = [series for series in self.series if series.wins + series.lost]
         p_values = holm([series.p_value for series in tried])
         return {series.opponent: p_value for series, p_value in zip(tried, p_values, strict=True)}
@@ -226,7 +226,7 @@ class Evaluation:
 
 
 def times_of(seconds: Sequence[float]) -> Times | None:
-    """The middle, the 95th percentile (nearest rank) and the longest; None where nothing was answered."""
+    """Compute median, 95th percentile (nearest rank) and maximum; None without answers."""
     if not seconds:
         return None
     ordered = sorted(seconds)
@@ -236,7 +236,7 @@ def times_of(seconds: Sequence[float]) -> Times | None:
 
 
 def _bounds(games: int) -> list[int]:
-    """Where blocks of so many games begin, and where the last one ends."""
+    """Return the index at which each block of so many games begins, and the end of the last."""
     number = max(1, min(BLOCKS, games // 2))
     return [games * block // number for block in range(number + 1)]
 
@@ -256,7 +256,7 @@ def _tally(games: Sequence[PracticeGame]) -> Tally:
 
 
 def longest_run(good: Iterable[bool]) -> int:
-    """The most in a row that were good."""
+    """Return the length of the longest run of True."""
     best = run = 0
     for one in good:
         run = run + 1 if one else 0

@@ -1,4 +1,4 @@
-"""Whom a player is evaluated against: simple agents, each a built-in strategy."""
+"""The simple opponents of an evaluation, each a built-in strategy."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ TRIALS = 50
 
 @dataclass(frozen=True, slots=True)
 class Opponent:
-    """A simple agent."""
+    """A simple opponent."""
 
     name: str
     strategy: str
     says: str
     left_out: str = ""
-    """Why it doesn't play."""
+    """Why it doesn't play; empty: it does."""
 
 
 def opponents_of(game: Game) -> tuple[Opponent, ...]:
-    """One that chooses at random, two that never change their mind, and a mirror where there is something to copy."""
+    """Choose the opponents for a game: random, always first, always last, and a mirror if moves can be copied."""
     rules = game.rules.single if isinstance(game.rules, Repeated) else game.rules
     start = rules.new({name: value for name, value in game.parameters.items() if name not in REPEATING})
     mirrors = any(_each_moves_once(rules, start, Random(number)) for number in range(TRIALS))  # noqa: S311 - a game
@@ -40,7 +40,7 @@ def opponents_of(game: Game) -> tuple[Opponent, ...]:
 
 
 def _each_moves_once(rules: Rules, state: State, dice: Random) -> bool:
-    """Whether each seat moves once in a game that is played at random: only such a move can be copied in the next."""
+    """Whether each seat moves exactly once in a random game: only then can the mirror copy a move."""
     moved: Counter[int] = Counter()
     while actors := rules.actors(state):
         if actors == (CHANCE,):
@@ -54,7 +54,7 @@ def _each_moves_once(rules: Rules, state: State, dice: Random) -> bool:
 
 
 def _ends(rules: Rules, start: State) -> tuple[str, str]:
-    """What the first and the last legal move are, where both choose at once and from the same moves."""
+    """Name the first and the last legal move if both players move at once with the same moves; else empty."""
     if rules.actors(start) != (0, 1) or rules.legal(start, 0) != rules.legal(start, 1):
         return "", ""
     legal = rules.legal(start, 0)

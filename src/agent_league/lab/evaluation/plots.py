@@ -1,4 +1,4 @@
-"""The plots of an evaluation as SVG: complete in themselves, readable in light and in dark, and told in words too.
+"""The plots of an evaluation as self-contained SVG, for light and dark, with a description in words.
 
 Pure: numbers in, text out.
 """
@@ -13,9 +13,9 @@ from agent_league.lab.statistics import Estimate
 
 WIDTH = 760
 POINTS = 200
-"""A curve needs no more."""
+"""Most points of a curve."""
 BINS_IN_TEN = 6
-"""Bars of the histogram from one power of ten to the next."""
+"""Bars of the histogram per power of ten."""
 STYLE = """
 .lp { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; font-size: 13px; }
 .lp text { fill: #1c2430; } .lp .soft { fill: #5d6775; font-size: 12px; } .lp .name { font-weight: 600; }
@@ -43,7 +43,7 @@ CLASSES = {Ending.WIN: "win", Ending.DRAW: "draw", Ending.LOSS: "loss", Ending.T
 
 
 def outcomes_plot(evaluation: Evaluation) -> str:
-    """A bar for each opponent: won, drawn, lost; and where the true share of wins is."""
+    """Draw a bar of wins, draws and losses for each opponent, with the interval of the win rate."""
     left, width, top, row = 132, 450, 74, 46
     tried = [series for series in evaluation.series if series.counted]
     bottom = top + row * max(len(tried), 1)
@@ -104,7 +104,7 @@ def _whisker(share: Estimate, left: float, width: float, y: float) -> Iterator[s
 
 
 def progress_plot(evaluation: Evaluation) -> str:
-    """How the share of wins came about, game by game: a small panel for each opponent."""
+    """Draw the win rate game by game, a small panel for each opponent."""
     tried = [series for series in evaluation.series if series.counted]
     wide, high, gap, top = 350, 140, 66, 72
     parts: list[str] = []
@@ -149,7 +149,7 @@ def _panel(series: Encounter, left: float, top: float, width: float, height: flo
 
 
 def _shares(series: Encounter) -> Iterator[tuple[int, Estimate]]:
-    """The share of wins after so many games, at some of them."""
+    """Return some points of the win rate: number of games and estimate."""
     games = len(series.counted)
     step = max(1, -(-games // POINTS))
     shown = sorted({1, *range(step, games + 1, step), games})
@@ -157,7 +157,7 @@ def _shares(series: Encounter) -> Iterator[tuple[int, Estimate]]:
 
 
 def times_plot(evaluation: Evaluation) -> str:
-    """How long answers took, on a scale of powers of ten."""
+    """Draw a histogram of response times on a logarithmic scale."""
     seconds = [max(one, 1e-6) for game in evaluation.games for one in game.seconds]
     times = evaluation.times
     left, top, width, height = 70, 72, 658, 170
@@ -211,7 +211,7 @@ def _bins(seconds: Sequence[float], first: int, last: int) -> list[int]:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: 3.2 ms, 1.5 s."""
+    """Format seconds with a unit: 3.2 ms, 1.5 s."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size * 0.9995 or unit == "µs":
             return f"{seconds / size:.3g} {unit}"
@@ -223,7 +223,7 @@ def _at(left: float, width: float, share: float) -> str:
 
 
 def svg(title: str, told: str, height: float, parts: Sequence[str]) -> str:
-    """A picture with its title, told in words for those who don't see it."""
+    """Render an SVG with a title and, for screen readers, a description."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lp" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" '
         f'height="{height:g}" role="img">\n<title>{escape(title)}</title>\n<desc>{escape(told)}</desc>\n'

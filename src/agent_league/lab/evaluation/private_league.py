@@ -1,6 +1,6 @@
-"""Those who make up a private league beside its players: a manager that takes them in, a referee that hears them.
+"""Manager and referee of the private league of an evaluation.
 
-Both are `league check`'s own; here they go on for long, so they keep little of what they hear.
+Both extend the scripted agents of `league check`; as an evaluation is long, they keep only the latest calls.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ PRACTICE_LEAGUE = "private_league"
 REFEREE = "REF01"
 KEPT_CALLS = 32
 MOST_GUESTS = 64
-"""Who comes after so many is sent away: a player may register again and again, under ever new addresses."""
+"""Further registrations are refused: a player may register again and again, under ever new addresses."""
 ANSWERS: Mapping[str, type[Message]] = {
     "game_join_ack": v2.GameJoinAck,
     "choose_parity_response": v2.ChooseParityResponse,
@@ -34,7 +34,7 @@ ANSWERS: Mapping[str, type[Message]] = {
 
 
 class PracticeManager(StandInManager):
-    """Takes in whoever registers; who shows a token that it never gave is told so, and registers again."""
+    """Registers any player; refuses tokens that it didn't give, so that players of another manager register again."""
 
     def __init__(self, port: int, key: SigningKey, league_id: str = PRACTICE_LEAGUE) -> None:
         super().__init__(port, key)
@@ -42,11 +42,11 @@ class PracticeManager(StandInManager):
         self._settled = False
 
     def settle(self) -> None:
-        """From here on it is this league, whichever somebody wants."""
+        """Keep the league id from now on, whatever id later registrations ask for."""
         self._settled = True
 
     async def answer(self, body: bytes, bearer: str | None) -> bytes | None:
-        """What it says to those in this process."""
+        """Answer a request from a player in this process."""
         return await self._answer("/mcp", body, bearer)
 
     async def _answer(self, path: str, body: bytes, bearer: str | None) -> bytes | None:
@@ -69,12 +69,12 @@ class PracticeManager(StandInManager):
 
 
 class PracticeReferee(Listener):
-    """Where a player may send its answers in calls of its own."""
+    """Receives answers that a player sends in calls of its own."""
 
     def __init__(self) -> None:
         super().__init__(Role.REFEREE, scripts=dict.fromkeys(ANSWERS, self._take))
         self.play: MatchPlay | None = None
-        """The match at hand."""
+        """The match being played."""
 
     async def _answer(self, path: str, body: bytes, bearer: str | None) -> bytes | None:
         del self.heard[:-KEPT_CALLS]

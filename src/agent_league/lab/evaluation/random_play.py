@@ -1,4 +1,4 @@
-"""What can be reached against a player that chooses at random, by counting. Pure; knows no game by name."""
+"""Exact win probabilities against a random player, by enumeration. Pure; knows no game by name."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,15 +11,16 @@ from agent_league.games.repeated import Repeated
 from agent_league.lab.evaluation.model import Chances
 
 MOST_COUNTED = 200_000
-"""Ends of a game; where there are more, they are not counted."""
+"""Games with more final states than this are not enumerated."""
 
 Odds = dict[int | None, Fraction]
-"""How likely which seat wins, and how likely nobody."""
+"""Probability of winning by seat; None stands for a draw."""
 
 
 def chances_against_random(game: Game) -> Chances | None:
-    """How often one game is won against random by the worst choice and by the best, sides alternating; None: that
-    can't be counted (only games of one choice each, made at once, can).
+    """Compute the chances to win one game against random with the worst and the best move, sides alternating.
+
+    None if the game can't be enumerated: only games of one simultaneous move each can.
     """
     rules = game.rules.single if isinstance(game.rules, Repeated) else game.rules
     start = rules.new({name: value for name, value in game.parameters.items() if name not in REPEATING})
@@ -45,7 +46,7 @@ def chances_against_random(game: Game) -> Chances | None:
 def _odds(
     rules: Rules, start: State, options: tuple[Sequence[Move], Sequence[Move]]
 ) -> tuple[list[Odds], list[Odds]] | None:
-    """For each move of each seat, what comes of it against all answers alike; None where a game goes on after that."""
+    """Compute the odds of each move of each seat against uniform replies; None if the game isn't over after them."""
     odds: tuple[list[Odds], list[Odds]] = ([{} for _ in options[0]], [{} for _ in options[1]])
     for a, one in enumerate(options[0]):
         for b, other in enumerate(options[1]):
@@ -62,7 +63,7 @@ def _odds(
 
 
 def _ends(rules: Rules, state: State) -> Iterator[tuple[State, Any]]:
-    """The state itself, or what a draw makes of it, with its weight."""
+    """Yield the state itself, or each outcome of a chance move, with its weight."""
     if rules.actors(state) != (CHANCE,):
         yield state, 1
         return

@@ -1,6 +1,6 @@
-"""An evaluation on paper: Markdown, one HTML page that is complete in itself, and JSON with all numbers.
+"""The files of an evaluation's report: Markdown, one self-contained HTML page, JSON with all numbers, and plots.
 
-Whatever a player said is somebody else's word: spelled out, cut, and escaped wherever it stands.
+A player's own words are a stranger's text: made printable, shortened, and escaped wherever they stand.
 """
 
 import html
@@ -48,7 +48,7 @@ FILES = ("evaluation.md", "evaluation.html", "evaluation.json", *PLOTS)
 
 
 def default_folder(evaluation: Evaluation, root: Path) -> Path:
-    """Where a report goes that nobody gave a place: one folder for each."""
+    """Choose a new folder for a report, named after player and time."""
     name = NOT_IN_NAMES.sub("-", evaluation.player).strip("-")[:LONGEST_NAME] or "player"
     when = re.sub(r"[^0-9TZ]", "", evaluation.started)
     place = root / f"{name}-{when}"
@@ -60,7 +60,7 @@ def default_folder(evaluation: Evaluation, root: Path) -> Path:
 
 
 def check_folder(folder: Path) -> None:
-    """Raises a UserError where a report can't go there: nothing is ever written over."""
+    """Raise UserError if the folder can't take a report: it isn't writable, or has one already."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder}: expected a folder, found a file")
     there = [name for name in FILES if (folder / name).exists()]
@@ -74,7 +74,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
-    """All files of a report, in a folder that is made where there is none."""
+    """Write all files of a report; creates the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     plots = {name: draw(evaluation) for name, (_, draw) in PLOTS.items()}
     texts = {
@@ -122,13 +122,13 @@ def _md_table(sheet: Sheet) -> str:
 
 
 def _md(text: str) -> str:
-    """Text that Markdown shows as it is: no markup, no links, no HTML, no line of its own."""
+    """Escape text so that Markdown shows it literally: no markup, links, HTML or line breaks."""
     written = MARKUP.sub(r"\\\g<0>", printable(text))
     return written.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def as_html(evaluation: Evaluation) -> str:
-    """One page, complete in itself."""
+    """Render the report as one self-contained page."""
     criteria = judge(evaluation)
     drawn = {name: f"<figure>{draw(evaluation)}</figure>" for name, (_, draw) in PLOTS.items()}
     told = "".join(f"<li>{_html(one)}</li>" for one in [*remarks(evaluation), *warnings(evaluation)])
@@ -202,12 +202,12 @@ def _html(text: str) -> str:
 
 
 def as_json(evaluation: Evaluation) -> str:
-    """All numbers, also those of single games."""
+    """Render all numbers, also those of single games."""
     return orjson.dumps(content(evaluation), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 def content(evaluation: Evaluation) -> dict[str, Any]:
-    """The evaluation as data; a number that there is none of is null."""
+    """Return the evaluation as JSON data; missing numbers are null."""
     times = evaluation.times
     return {
         "player": evaluation.player,

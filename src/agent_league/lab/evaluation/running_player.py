@@ -1,4 +1,4 @@
-"""A running player, met at its address: by `league check`'s own bench, which finds out how it speaks and who it is."""
+"""Connecting to a running player at its address, with the means of `league check`: protocol, id and bad input."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -29,17 +29,17 @@ from agent_league.protocol.v1.ids import inside
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
 COME_OVER_SECONDS = 40
-"""So long a player of ours may take to notice that its manager has another league now: it asks every 30 s."""
+"""Time for a player of ours to notice that its manager has another league: it asks every 30 s."""
 CHECK_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Whom players outside visit."""
+    """What connecting to running players needs."""
 
     key: SigningKey
     manager: PracticeManager | None
-    """Where they may register."""
+    """The manager that they may register with; None if its port is taken."""
     options: Options
     game_type: str
     tell: Callable[[str], None]
@@ -47,7 +47,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A player outside, and the bench at which it can be tried."""
+    """A connected running player, and the subject by which `league check` tests it."""
 
     entrant: Entrant
     bench: Bench
@@ -55,11 +55,11 @@ class Visitor:
 
     @property
     def registration(self) -> tuple[Fault, ...] | None:
-        """What is wrong with the message with which it registered; None: it didn't."""
+        """Faults of its registration message; None: it didn't register."""
         return None if self.bench.registration is None else registration_faults(self.bench.registration)
 
     async def check(self) -> Conformance:
-        """Bad input, and whether the player is itself afterwards."""
+        """Send bad input, and check that the player still works afterwards."""
         framed = json_rpc_steps() if self.entrant.protocol != PROTOCOL_V1 else []
         outcomes = await work_through([*server_steps(), *framed, *hostile_steps()], self.bench, CHECK_SECONDS)
         found = {
@@ -76,7 +76,7 @@ class Visitor:
 
 @asynccontextmanager
 async def met(url: str, host: Host, protocol: str | None) -> AsyncIterator[Visitor]:
-    """The player at an address; a UserError where nobody is there, or nobody who plays with us."""
+    """Connect to the player at an address; UserError if it isn't reachable or refuses to play."""
     url, manager, wait = check_address(url), host.manager, host.options.wait
     async with AsyncExitStack() as stack:
         probe = Probe(url)
@@ -109,7 +109,7 @@ async def _bench(
     protocol: str | None,
     registration: Incoming | None,
 ) -> Bench:
-    """Where the player can be tried, in the protocol that was named, that it registered with, or that it answers."""
+    """Open the subject for the protocol that was requested, that the player registered with, or that it answers."""
     protocol = protocol or (str(registration.message.get("protocol")) if registration else None)
     old, new = (kind(probe, host.options, host.key, host.manager) for kind in (V1PlayerBench, PlayerBench))
     with suppress(NoReply):
@@ -133,9 +133,9 @@ async def _appears(probe: Probe, seconds: float) -> None:
 
 
 async def _let_in(bench: Bench) -> str:
-    """Has the player answer us; the code with which it refuses, where it does.
+    """Ask the player to play and return its error code if it belongs to another league, else an empty string.
 
-    One that says nothing at all will lose its games, and that is a result.
+    A player that doesn't answer isn't refused: it will lose its games, and that is a result.
     """
     await bench.meet()
     try:
@@ -149,7 +149,7 @@ async def _let_in(bench: Bench) -> str:
 
 
 def _take_name(bench: Bench, exchange: Exchange) -> None:
-    """A player that has its id from somebody else is called by that."""
+    """Use the id that an unregistered player claims in its answer."""
     if bench.registration or exchange.answer is None:
         return
     said = str(exchange.answer.get("sender"))
@@ -160,7 +160,7 @@ def _take_name(bench: Bench, exchange: Exchange) -> None:
 
 
 def _check_game(bench: Bench, url: str, game_type: str) -> None:
-    """A player that names its games is asked for none but these."""
+    """Raise UserError if the player names its games, and this one isn't among them."""
     games = _meta(bench).get("game_types")
     if not isinstance(games, list) or not games or not all(isinstance(game, str) for game in games):
         return
@@ -184,13 +184,13 @@ def _entrant(bench: Bench, url: str, game_type: str) -> Entrant:
 
 
 def _name(bench: Bench, url: str) -> str:
-    """How the player wants to be shown, where it says so."""
+    """Return the display name of the registration, else the address."""
     name = _meta(bench).get("display_name")
     return cut(name) if isinstance(name, str) and name.strip() else url
 
 
 def _meta(bench: Bench) -> Mapping[str, Any]:
-    """What the player says of itself in its registration."""
+    """Return `player_meta` of the registration; empty if there is none."""
     if bench.registration is None:
         return {}
     meta = tidied("LEAGUE_REGISTER_REQUEST", bench.registration.message)[0].get("player_meta")

@@ -1,6 +1,6 @@
-"""Every message of a player, read as a grader would: what isn't in the protocol's own form is a fault.
+"""Strict reading of a player's messages: what isn't in the protocol's own form is a fault.
 
-The match itself is generous, so that it goes on, and so is the manager; this reads again what they heard. Pure.
+Match and manager tolerate deviations so that play goes on; this reads their records again, strictly. Pure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,15 +27,15 @@ JOIN = "handle_game_invitation"
 REGISTER = "register_player"
 MCP_CALL = "tools/call"
 LONGEST = 200
-"""Characters of a fault that are kept: it may hold the player's own words."""
+"""Characters of a fault that are kept: it may quote the player."""
 AS_MCP = next(f"called as {style.shown(JOIN)}" for style in STYLES if style.is_mcp)
-"""To be a plain MCP server is no fault: the seeds ask for one."""
+"""The note about a player that is called as an MCP tool, which is no fault."""
 SILENT = (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a transcript holds of one player."""
+    """One player's answers in a transcript: response times, faults and timeouts."""
 
     seconds: tuple[float, ...]
     faults: tuple[Fault, ...]
@@ -43,7 +43,7 @@ class Heard:
 
 
 def heard_of(play: MatchPlay, player_id: str, referee_id: str, clock: Clock) -> Heard:
-    """All that a player said in a match that is over."""
+    """Read a player's answers from the transcript of a finished match."""
     order = play.order
     player = order.player_A if order.player_A.player_id == player_id else order.player_B
     setting = Setting(order, play.match, referee_id, clock, "")
@@ -65,7 +65,7 @@ def heard_of(play: MatchPlay, player_id: str, referee_id: str, clock: Clock) -> 
 
 
 def registration_faults(heard: Incoming) -> tuple[Fault, ...]:
-    """What is wrong with the message with which a player registered; it has one fault at most, as answers have."""
+    """Find what is wrong with a registration message: at most one fault, which joins all problems."""
     if problems := "; ".join(_registration_problems(heard)):
         return (Fault(REGISTER, cut(problems)),)
     return ()
@@ -92,13 +92,13 @@ def _registration_problems(heard: Incoming) -> Iterator[str]:
 
 
 def cut(text: str) -> str:
-    """Somebody else's words, short enough to keep and with nothing in them that a terminal obeys."""
+    """Shorten a stranger's text and remove control characters."""
     text = printable(text[: LONGEST + 1])
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _problems(words: Words, reader: Reader, entry: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with an answer: in what it says, and in the way it came."""
+    """Yield the problems of an answer: in its content, and in its form."""
     if entry["direction"] == "failed":
         yield f"{entry['error_code']}: {entry['error']}"
         return
@@ -119,6 +119,6 @@ def _problems(words: Words, reader: Reader, entry: Mapping[str, Any]) -> Iterato
 
 
 def _is_said(note: str, said: str) -> bool:
-    """Whether a note tells of a field that the reader has named already."""
+    """Whether a deviation is about a field that the strict reader's error names already."""
     _, quote, rest = note.partition("'")
     return bool(quote) and rest.partition("'")[0] in said

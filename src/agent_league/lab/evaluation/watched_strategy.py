@@ -1,6 +1,6 @@
-"""A strategy that is watched while it plays: how often it was asked, and how often it failed.
+"""A wrapper that counts how often a strategy was asked for a move, and how often it failed.
 
-A player makes a random move for a strategy that fails, so that games go on; who is to judge the strategy must know.
+A player makes a random move for a strategy that fails, so its games alone don't show the failures.
 """
 
 import inspect
@@ -14,7 +14,7 @@ from agent_league.players.observation import Observation, Strategy, Thought
 
 
 class Watched:
-    """Chooses as the strategy within does, and is like it in all else."""
+    """Delegates everything to the wrapped strategy and counts its choices."""
 
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
